@@ -135,7 +135,7 @@ static void one_output_is_class_1(void **state)
     hpct_results_tally_close(tally);
 }
 
-static void what_is_no_class_is_refused(void **state)
+static void what_is_not_a_class_is_refused(void **state)
 {
     (void) state;
     hpct_results_tally *tally;
@@ -273,7 +273,7 @@ int main(void)
         cmocka_unit_test(numbers_have_percentage_errors),
         cmocka_unit_test(logits_become_probabilities),
         cmocka_unit_test(one_output_is_class_1),
-        cmocka_unit_test(what_is_no_class_is_refused),
+        cmocka_unit_test(what_is_not_a_class_is_refused),
         cmocka_unit_test(the_matrix_names_its_classes),
         cmocka_unit_test(weights_are_by_name_or_number),
     };
