@@ -128,28 +128,27 @@ static void note(void *context, const char *text)
     fprintf(context, "%s\n", text);
 }
 
+static hpct_status write_weights(export *e, FILE *stream)
+{
+    HPCT_TRY(check_file(e));
+    HPCT_TRY(choose_tensors(e));
+    HPCT_TRY(lay_out(e));
+    HPCT_TRY(find_text(e, "class_names", &e->class_names));
+    HPCT_TRY(find_text(e, "trained_with", &e->trained_with));
+    HPCT_TRY(hpct_output_replace(e->path, write_file, e));
+    fprintf(stream, "%s: %zu tensor%s of step %lld\n", e->path, e->count, e->count == 1 ? "" : "s",
+            (long long) hpct_ckpt_step(e->checkpoint));
+    return HPCT_OK;
+}
+
 hpct_status hpct_checkpoint_export(const char *path, const char *file, FILE *stream)
 {
     export e = {.path = file};
     HPCT_TRY(hpct_ckpt_store_load(&e.checkpoint, path, note, stream));
-    hpct_status status = check_file(&e);
-    if (status == HPCT_OK)
-        status = choose_tensors(&e);
-    if (status == HPCT_OK)
-        status = lay_out(&e);
-    if (status == HPCT_OK)
-        status = find_text(&e, "class_names", &e.class_names);
-    if (status == HPCT_OK)
-        status = find_text(&e, "trained_with", &e.trained_with);
-    if (status == HPCT_OK)
-        status = hpct_output_replace(file, write_file, &e);
-    if (status == HPCT_OK)
-        fprintf(stream, "%s: %zu tensor%s of step %lld\n", file, e.count, e.count == 1 ? "" : "s",
-                (long long) hpct_ckpt_step(e.checkpoint));
+    hpct_status status = write_weights(&e, stream);
     free(e.class_names);
     free(e.trained_with);
-    if (e.entries != NULL)
-        hpct_ckpt_part_free_entries(e.entries, e.count);
+    hpct_ckpt_part_free_entries(e.entries, e.count);
     free(e.tensors);
     hpct_ckpt_free(e.checkpoint);
     return status;

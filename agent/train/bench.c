@@ -306,38 +306,34 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
     return hpct_context_agree(run->context, status);
 }
 
+static hpct_status measure(bench_run *run, hpct_bench_result *result)
+{
+    hpct_context *context = run->context;
+    HPCT_TRY(hpct_context_agree(context, hpct_model_memory_left(run->model, &run->left_before)));
+    HPCT_TRY(prepare(run));
+    HPCT_TRY(train(run));
+    HPCT_TRY(hpct_context_agree(context, hpct_model_memory_left(run->model, &run->left_now)));
+    run->peak_mb = hpct_process_peak_mb(); /* before rates are measured, which allocates memory */
+    HPCT_TRY(hpct_rank_largest(context, &run->peak_mb, 1));
+    result->step_seconds = one_of(run);
+    result->images_per_second = run->global_count / result->step_seconds;
+    result->predicted_mb = (double) run->need / (1 << 20);
+    result->device_used_mb = hpct_model_on_device(run->model)
+                                 ? ((double) run->left_before - (double) run->left_now) / (1 << 20)
+                                 : NAN;
+    if (run->options.profile)
+        HPCT_TRY(hpct_context_agree(context, print_profile(run)));
+    if (run->options.summary_json != NULL)
+        HPCT_TRY(write_summary(run, result));
+    return hpct_rank_timeline_write(run->timeline, context);
+}
+
 hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_bench_options *options,
                        hpct_bench_result *result)
 {
     bench_run run = {.context = context, .model = model, .options = *options};
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
-    hpct_status status =
-        hpct_context_agree(context, hpct_model_memory_left(model, &run.left_before));
-    if (status == HPCT_OK)
-        status = prepare(&run);
-    if (status == HPCT_OK)
-        status = train(&run);
-    if (status == HPCT_OK)
-        status = hpct_context_agree(context, hpct_model_memory_left(model, &run.left_now));
-    run.peak_mb = hpct_process_peak_mb();
-    if (status == HPCT_OK)
-        status = hpct_rank_largest(context, &run.peak_mb,
-                                   1); /* before the rates are measured, which allocates memory */
-    if (status == HPCT_OK) {
-        result->step_seconds = one_of(&run);
-        result->images_per_second = run.global_count / result->step_seconds;
-        result->predicted_mb = (double) run.need / (1 << 20);
-        result->device_used_mb =
-            hpct_model_on_device(model)
-                ? ((double) run.left_before - (double) run.left_now) / (1 << 20)
-                : NAN;
-    }
-    if (status == HPCT_OK && options->profile)
-        status = hpct_context_agree(context, print_profile(&run));
-    if (status == HPCT_OK && options->summary_json != NULL)
-        status = write_summary(&run, result);
-    if (status == HPCT_OK)
-        status = hpct_rank_timeline_write(run.timeline, context);
+    hpct_status status = measure(&run, result);
     hpct_run_profile_stop(run.profile);
     if (run.strategy != NULL)
         run.strategy->ops->close(run.strategy);

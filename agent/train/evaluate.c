@@ -283,69 +283,65 @@ static hpct_status write_files(const hpct_context *context, const hpct_evaluate_
     return hpct_results_json_write(object, o->summary_json);
 }
 
-static hpct_status try_files(const hpct_evaluate_options *o)
+/* Local to the rank. */
+static hpct_status check(const hpct_context *context, hpct_model *model,
+                         const hpct_dataset *dataset, const hpct_evaluate_options *o,
+                         hpct_results_tally **tally)
 {
     const hpct_results_file files[] = {{"--confusion-matrix", o->confusion_matrix, 0},
                                        {"--summary-json", o->summary_json, 0}};
-    return hpct_results_try(files, 2);
+    if (o->batch_size < 0)
+        return hpct_fail(HPCT_ERR_USAGE, "batch_size is %d, it must be at least 1", o->batch_size);
+    HPCT_TRY(
+        hpct_dataset_check(dataset, hpct_model_input_shape(model), hpct_model_count_labels(model)));
+    HPCT_TRY(hpct_train_targets_evaluate(model, dataset, o));
+    HPCT_TRY(hpct_train_evaluate_open_tally(tally, model, o->metrics, o->confusion_matrix != NULL));
+    return hpct_context_rank(context) == 0 ? hpct_results_try(files, 2) : HPCT_OK;
+}
+
+static hpct_status build(hpct_context *context, hpct_model *model, const hpct_dataset *dataset,
+                         int batch)
+{
+    int64_t begin,
+        most = hpct_data_slice((int64_t) dataset->size, 0, hpct_context_size(context), &begin);
+    int largest = most < batch ? (int) most : batch, sizes[2] = {1};
+    const hpct_batch_options options = {.data = dataset, .evaluate = true};
+    HPCT_TRY(hpct_cost_batch_asked(hpct_cost_batch_admit(context, model, &options, largest, NULL),
+                                   largest, 0, batch, dataset->size));
+    int num_sizes = hpct_train_evaluate_batch_sizes(context, dataset, batch, sizes);
+    hpct_run_build_options built = {
+        .batch_sizes = sizes,
+        .num_batch_sizes = num_sizes > 0 ? num_sizes : 1, /* 0: more ranks than samples */
+        .inference_only = true,
+    };
+    return hpct_context_agree(context, hpct_model_build(model, &built));
+}
+
+static hpct_status evaluate(hpct_context *context, hpct_model *model, const hpct_dataset *dataset,
+                            const hpct_evaluate_options *o, hpct_results_tally **tally,
+                            hpct_metrics *metrics)
+{
+    const hpct_train_identity_of of = {.model = model, .validation = dataset, .weights = true};
+    int batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size;
+    HPCT_TRY(hpct_context_agree(context, check(context, model, dataset, o, tally)));
+    HPCT_TRY(hpct_train_identity_agree(context, &of));
+    HPCT_TRY(hpct_rank_threads_set(context));
+    HPCT_TRY(build(context, model, dataset, batch));
+    HPCT_TRY(hpct_train_evaluate_built(context, model, NULL, dataset, batch, *tally, metrics));
+    HPCT_TRY(hpct_context_agree(context, check_loss(model, metrics->loss)));
+    HPCT_TRY(hpct_context_agree(context, write_files(context, o, dataset, *tally, metrics)));
+    if (o->classes != NULL && *tally != NULL)
+        hpct_results_tally_print(*tally, dataset->classes, dataset->num_classes, o->classes);
+    return HPCT_OK;
 }
 
 hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
                                const hpct_dataset *dataset, const hpct_evaluate_options *options,
                                hpct_metrics *metrics)
 {
-    int batch_size = options->batch_size;
     hpct_results_tally *tally = NULL;
-    int batch = batch_size == 0 ? DEFAULT_BATCH : batch_size, sizes[2] = {1};
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
-    hpct_status status = HPCT_OK;
-    if (batch < 1)
-        status = hpct_fail(HPCT_ERR_USAGE, "batch_size is %d, it must be at least 1", batch_size);
-    if (status == HPCT_OK)
-        status = hpct_dataset_check(dataset, hpct_model_input_shape(model),
-                                    hpct_model_count_labels(model));
-    if (status == HPCT_OK)
-        status = hpct_train_targets_evaluate(model, dataset, options);
-    if (status == HPCT_OK)
-        status = hpct_train_evaluate_open_tally(&tally, model, options->metrics,
-                                                options->confusion_matrix != NULL);
-    if (status == HPCT_OK && hpct_context_rank(context) == 0)
-        status = try_files(options);
-    status = hpct_context_agree(context, status);
-    if (status == HPCT_OK)
-        status = hpct_train_identity_agree(
-            context,
-            &(hpct_train_identity_of){.model = model, .validation = dataset, .weights = true});
-    if (status == HPCT_OK)
-        status = hpct_rank_threads_set(context);
-    int64_t begin,
-        most = hpct_data_slice((int64_t) dataset->size, 0, hpct_context_size(context), &begin);
-    if (status == HPCT_OK)
-        status = hpct_cost_batch_asked(
-            hpct_cost_batch_admit(context, model,
-                                  &(hpct_batch_options){.data = dataset, .evaluate = true},
-                                  most < batch ? (int) most : batch, NULL),
-            most < batch ? (int) most : batch, 0, batch, dataset->size);
-    if (status != HPCT_OK)
-        goto end;
-    int num_sizes = hpct_train_evaluate_batch_sizes(context, dataset, batch, sizes);
-    hpct_run_build_options build = {
-        .batch_sizes = sizes,
-        .num_batch_sizes = num_sizes > 0 ? num_sizes : 1, /* 0: more ranks than samples */
-        .inference_only = true,
-    };
-    status = hpct_context_agree(context, hpct_model_build(model, &build));
-    if (status == HPCT_OK)
-        status = hpct_train_evaluate_built(context, model, NULL, dataset, batch, tally, metrics);
-    if (status == HPCT_OK)
-        status = hpct_context_agree(context, check_loss(model, metrics->loss));
-    if (status == HPCT_OK)
-        status =
-            hpct_context_agree(context, write_files(context, options, dataset, tally, metrics));
-    if (status == HPCT_OK && options->classes != NULL && tally != NULL)
-        hpct_results_tally_print(tally, dataset->classes, dataset->num_classes, options->classes);
-
-end:
+    hpct_status status = evaluate(context, model, dataset, options, &tally, metrics);
     hpct_results_tally_close(tally);
     hpct_enter_wait(before);
     return status;
