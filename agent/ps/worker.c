@@ -287,7 +287,7 @@ static hpct_status evaluate(worker *w, hpct_backend_batch_sums *sums)
 {
     return hpct_train_evaluate_slice(w->run->model, NULL, w->run->options.validation,
                                      (int) w->item.slice, w->run->schedule.evaluation_slices,
-                                     w->run->evaluation_batch, sums);
+                                     w->run->evaluation_batch, NULL, sums);
 }
 
 /* `began`: when it was asked for. */

@@ -9,11 +9,11 @@
 #define MOST_NAMED 8
 
 typedef struct order {
-    double own;
+    double own; /* time, or memory */
     size_t rank;
 } order;
 
-static int slowest_first(const void *a, const void *b)
+static int most_first(const void *a, const void *b)
 {
     const order *x = a, *y = b;
     if (x->own != y->own)
@@ -29,7 +29,7 @@ static order *sort_ranks(hpct_report_pool *pool, const hpct_report_run *run)
         sorted[i] = (order){isfinite(own) ? own : 0, i};
     }
     if (sorted != NULL)
-        qsort(sorted, run->num_ranks, sizeof *sorted, slowest_first);
+        qsort(sorted, run->num_ranks, sizeof *sorted, most_first);
     return sorted;
 }
 
@@ -110,11 +110,6 @@ static void add_step_chart(hpct_report_page *page, const hpct_report_run *run, c
     add_step_bars(page, chart, run, sorted, median);
 }
 
-static int largest_first(const void *a, const void *b)
-{
-    return slowest_first(a, b);
-}
-
 static void add_memory_chart(hpct_report_page *page, const hpct_report_run *run)
 {
     static const char *const name[] = {"memory in MB"};
@@ -128,7 +123,7 @@ static void add_memory_chart(hpct_report_page *page, const hpct_report_run *run)
     if (!any)
         return;
     if (count > MOST_BARS)
-        qsort(sorted, count, sizeof *sorted, largest_first);
+        qsort(sorted, count, sizeof *sorted, most_first);
     hpct_report_chart *chart = hpct_report_add_chart(page, "Memory by rank", "rank", "MB, largest");
     chart->part_names = name;
     chart->num_parts = 1;

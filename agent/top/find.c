@@ -93,32 +93,24 @@ typedef struct newest {
     int64_t time;
 } newest;
 
-/* Takes `path`, or frees it. */
-static void consider(newest *best, char *path)
-{
-    hpct_report_run run;
-    if (access(path, F_OK) != 0 || hpct_report_run_read_status(&run, path) != HPCT_OK) {
-        free(path);
-        return;
-    }
-    const char *of = run.status.job;
-    bool is_better = of != NULL && strcmp(of, best->job) == 0 &&
-                     (best->path == NULL || run.status.time > best->time);
-    if (is_better) {
-        free(best->path);
-        best->path = path;
-        best->time = run.status.time;
-    } else {
-        free(path);
-    }
-    hpct_report_run_free(&run);
-}
-
-static hpct_status look_at(newest *best, const char *folder)
+/* Keeps the folder's file if it is of the job, and newer than the best so far. */
+static hpct_status consider(newest *best, const char *folder)
 {
     char *path;
+    hpct_report_run run;
     HPCT_TRY(join(&path, folder, HPCT_RESULTS_LIVE_FILE));
-    consider(best, path);
+    if (access(path, F_OK) == 0 && hpct_report_run_read_status(&run, path) == HPCT_OK) {
+        const hpct_results_live_report *s = &run.status;
+        if (s->job != NULL && strcmp(s->job, best->job) == 0 &&
+            (best->path == NULL || s->time > best->time)) {
+            char *older = best->path;
+            best->path = path;
+            best->time = s->time;
+            path = older;
+        }
+        hpct_report_run_free(&run);
+    }
+    free(path);
     return HPCT_OK;
 }
 
@@ -126,9 +118,9 @@ hpct_status hpct_top_find_below(char **path, const char *folder, const char *job
 {
     newest best = {.job = job};
     hpct_below below = hpct_below_find(folder, names, 1);
-    hpct_status status = look_at(&best, folder);
+    hpct_status status = consider(&best, folder);
     for (size_t i = 0; i < below.num && status == HPCT_OK; i++)
-        status = look_at(&best, below.paths[i]);
+        status = consider(&best, below.paths[i]);
     hpct_below_free(&below);
     *path = best.path;
     return status != HPCT_OK || best.path != NULL

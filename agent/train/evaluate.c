@@ -126,9 +126,9 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
     return status;
 }
 
-static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
-                                  const hpct_dataset *dataset, int slice, int slices, int batch,
-                                  hpct_results_tally *tally, hpct_backend_batch_sums *sums)
+hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
+                                      const hpct_dataset *dataset, int slice, int slices, int batch,
+                                      hpct_results_tally *tally, hpct_backend_batch_sums *sums)
 {
     own_share mine = {.batch = batch};
     mine.count = hpct_data_slice((int64_t) dataset->size, slice, slices, &mine.begin);
@@ -152,13 +152,6 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
     hpct_train_batch_source_close(input_source);
     free(mine.indices);
     return status;
-}
-
-hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
-                                      const hpct_dataset *dataset, int slice, int slices, int batch,
-                                      hpct_backend_batch_sums *sums)
-{
-    return evaluate_slice(model, strategy, dataset, slice, slices, batch, NULL, sums);
 }
 
 /* ---- metrics of the whole data set ---- */
@@ -225,8 +218,8 @@ hpct_status hpct_train_evaluate_built(hpct_context *context, hpct_model *model,
     if (tally != NULL)
         hpct_results_tally_clear(tally);
     hpct_status status = hpct_context_agree(
-        context, evaluate_slice(model, strategy, dataset, hpct_context_rank(context),
-                                hpct_context_size(context), batch, tally, &mine));
+        context, hpct_train_evaluate_slice(model, strategy, dataset, hpct_context_rank(context),
+                                           hpct_context_size(context), batch, tally, &mine));
     double sums[] = {mine.loss, (double) mine.correct, (double) mine.in_top_k};
     if (status == HPCT_OK)
         status = add_up_sums(context, sums, sizeof sums / sizeof *sums);

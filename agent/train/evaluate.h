@@ -13,10 +13,10 @@ int hpct_train_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *d
                                     int sizes[2]);
 
 /* Evaluates slice `slice` of `slices` of the data set, on a model built for its sizes, by the
- * strategy if it evaluates itself (NULL: none). Local. */
+ * strategy if it evaluates itself (NULL: none). `tally`, unless NULL, counts the outputs. Local. */
 hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                       const hpct_dataset *dataset, int slice, int slices, int batch,
-                                      hpct_backend_batch_sums *sums);
+                                      hpct_results_tally *tally, hpct_backend_batch_sums *sums);
 
 /* For options->metrics and confusion_matrix: *tally, NULL if neither was asked for. HPCT_ERR_USAGE,
  * see hpct_results_tally_open. */
