@@ -104,6 +104,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/tar.c agent/data/tar.h \
 	agent/data/unlabelled.c agent/data/unlabelled.h \
 	agent/export/keras_archive.c \
+	agent/fit/fit.c agent/fit/fit.h agent/fit/train_and_evaluate.c \
 	agent/launch/command.c agent/launch/command.h \
 	agent/launch/launch.c \
 	agent/launch/nodes.c agent/launch/nodes.h \
@@ -117,6 +118,7 @@ agent_libagent_la_SOURCES = \
 	agent/predict/workers.c agent/predict/workers.h \
 	agent/ps/channel.c agent/ps/channel.h \
 	agent/ps/connect.c agent/ps/connect.h \
+	agent/ps/fit.c agent/ps/fit.h \
 	agent/ps/holder.c agent/ps/holder.h \
 	agent/ps/leader.c agent/ps/leader.h \
 	agent/ps/pace.c agent/ps/pace.h \
@@ -126,7 +128,6 @@ agent_libagent_la_SOURCES = \
 	agent/ps/saving.c agent/ps/saving.h \
 	agent/ps/schedule.c agent/ps/schedule.h \
 	agent/ps/server.c \
-	agent/ps/strategy.c \
 	agent/ps/worker.c \
 	agent/rank/compare.c agent/rank/compare.h \
 	agent/rank/context.c agent/rank/context.h \
@@ -184,7 +185,9 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/multi_worker_mirrored.c \
 	agent/strategy/pipeline.c \
 	agent/strategy/replica.c agent/strategy/replica.h \
+	agent/strategy/parameter_server.c \
 	agent/strategy/state.c agent/strategy/state.h \
+	agent/strategies/strategies.c agent/strategies/strategies.h \
 	agent/strategy/replicas/central_storage.c \
 	agent/strategy/replicas/thread_pool.c agent/strategy/replicas/thread_pool.h \
 	agent/strategy/replicas/mirrored.c \
@@ -222,7 +225,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/place.c agent/train/place.h \
 	agent/train/rate_file.c agent/train/rate_file.h \
 	agent/train/run_state.c agent/train/run_state.h \
-	agent/train/train_and_evaluate.c agent/train/trainer.c agent/train/training.c \
+	agent/train/trainer.c agent/train/training.c \
 	agent/train/training.h \
 	agent/train/slow.c agent/train/slow.h \
 	agent/train/slow_nodes.c agent/train/slow_nodes.h \

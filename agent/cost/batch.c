@@ -7,7 +7,7 @@
 #include "agent/data/pipeline.h"
 #include "agent/rank/context.h"
 #include "agent/rank/threads.h"
-#include "agent/strategy/strategy.h"
+#include "agent/strategies/strategies.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "nn/run/step.h"

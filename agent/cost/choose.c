@@ -12,6 +12,7 @@
 #include "agent/data/sampler.h"
 #include "agent/rank/largest.h"
 #include "agent/rank/threads.h"
+#include "agent/strategies/strategies.h"
 #include "agent/strategy/stage_layout.h"
 #include "base/process.h"
 #include "base/status.h"

@@ -4,8 +4,8 @@
 #include "agent/results/event_files.h"
 #include "agent/results/events.h"
 #include "base/status.h"
+#include "config.h"
 
-#include <hpctrain/info.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static char *settings_text(const hpct_results_board_run *run)
     fprintf(stream, "| epochs | %d |\n", run->epochs);
     fprintf(stream, "| first epoch | %" PRId64 " |\n", run->epoch);
     fprintf(stream, "| seed | %" PRIu64 " |\n", run->seed);
-    fprintf(stream, "| hpc-train | %s |\n", hpct_version());
+    fprintf(stream, "| hpc-train | %s |\n", PACKAGE_VERSION);
     fclose(stream);
     return text;
 }

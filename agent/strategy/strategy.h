@@ -1,7 +1,7 @@
-/* agent/strategy/strategy.h - strategies: how the ranks share a training step. One table, one file
- * per strategy. A strategy builds the model, and so decides what each rank computes and when
- * gradients are exchanged. Uses communicators and arenas; independent of layers, data sets and
- * output. */
+/* agent/strategy/strategy.h - strategies: how the ranks share a training step. One file per
+ * strategy; agent/strategies/ has their table. A strategy builds the model, and so decides what
+ * each rank computes and when gradients are exchanged. Uses communicators and arenas; independent
+ * of layers, data sets and output. */
 #ifndef HPCT_AGENT_STRATEGY_STRATEGY_H
 #define HPCT_AGENT_STRATEGY_STRATEGY_H
 
@@ -12,7 +12,6 @@
 
 #include <hpctrain/model.h>
 #include <hpctrain/strategy.h>
-#include <hpctrain/train.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -64,8 +63,8 @@ typedef struct hpct_strategy_ops {
      * be timed or emulated as those of one step. */
     bool in_pieces;
 
-    /* What the ranks hold of the training state (agent/strategy/state.h); NULL where `fit` is not.
-     */
+    /* What the ranks hold of the training state (agent/strategy/state.h); NULL if
+     * `apart`. */
     const struct hpct_strategy_state_ops *state;
 
     /* Supports options->replicas above 1: the replicas share a rank's samples. */
@@ -122,10 +121,9 @@ typedef struct hpct_strategy_ops {
      * arena, if that is in host memory, has those of the global batch, on rank 0 at least. */
     bool keeps_gradients;
 
-    /* Replaces all but `need` if the ranks do not step together: implements hpct_fit_until. Else
-     * NULL. `open` is then an error. */
-    hpct_status (*fit)(hpct_context *context, hpct_model *model, const hpct_dataset *train,
-                       const hpct_fit_options *options, int64_t max_steps, hpct_fit_result *result);
+    /* The ranks do not step together: fit has a loop of its own (agent/ps/fit.h), and `open` is an
+     * error. */
+    bool apart;
 } hpct_strategy_ops;
 
 /* Seconds of the last step's parts. A device that runs the whole step at once: all is forward. */
@@ -142,21 +140,11 @@ struct hpct_strategy {
     hpct_strategy_step_times times; /* set by hpct_strategy_step */
 };
 
-extern const hpct_strategy_ops hpct_replicas_central_storage;
 extern const hpct_strategy_ops hpct_strategy_hybrid;
-extern const hpct_strategy_ops hpct_replicas_mirrored;
 extern const hpct_strategy_ops hpct_strategy_local_sgd;
 extern const hpct_strategy_ops hpct_strategy_multi_worker_mirrored;
-extern const hpct_strategy_ops hpct_ps_parameter_server;
+extern const hpct_strategy_ops hpct_strategy_parameter_server;
 extern const hpct_strategy_ops hpct_strategy_pipeline_stages;
-
-/* All strategies, NULL-terminated. */
-extern const hpct_strategy_ops *const hpct_strategy_strategies[];
-
-/* Finds the strategy by options ("auto" or none: hpct_replicas_mirrored with replicas, else a
- * default until hpct_cost_strategy_choose has chosen). Returns HPCT_ERR_USAGE, listing the names,
- * if unknown, and for options of other strategies. */
-hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
 
 /* HPCT_ERR_CONFIG for options the model's device does not support. */
 hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
@@ -171,13 +159,6 @@ int hpct_strategy_replicas(const hpct_strategy_options *options);
 /* Parses options->hybrid_form; HPCT_ERR_USAGE. */
 hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options,
                                       hpct_split_shard_form *form);
-
-/* HPCT_ERR_USAGE for more than one rank. */
-hpct_status hpct_replicas_central_storage_check(int ranks);
-
-/* HPCT_ERR_USAGE for too many ranks, or fewer samples than replicas in a global batch. */
-hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int ranks,
-                                      int global_batch);
 
 /* Runs forward, backward, reduce and apply. In: this rank's signals and failure in *sums; a failed
  * rank takes part without samples, or, with whole_batch, with as many as the others, of any

@@ -11,6 +11,7 @@
 #include "agent/rank/timeline.h"
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
+#include "agent/strategies/strategies.h"
 #include "agent/train/identity.h"
 #include "base/number.h"
 #include "base/process.h"

@@ -533,39 +533,11 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     return status;
 }
 
-static hpct_status run_all(const hpct_fit_run *first, hpct_fit_result *result)
+hpct_status hpct_fit_together(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                              const hpct_fit_options *options, int64_t max_steps,
+                              hpct_fit_result *result)
 {
-    char *path = NULL;
-    hpct_fit_run run = *first;
-    hpct_status status = run_once(&run, &path);
-    if (path != NULL) {
-        bool settled = run.training.now.settled;
-        run_free(&run);
-        run = *first;
-        run.training.options.resume = path;
-        run.training.again = true;
-        status = run_once(&run, NULL);
-        if (status != HPCT_OK && status != HPCT_ERR_STOPPED)
-            hpct_fit_restate_failed(&run.training, settled);
-    }
-    if (result != NULL)
-        *result = run.training.now.result;
-    run_free(&run);
-    free(path);
-    return status;
-}
-
-hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
-                     const hpct_fit_options *options, hpct_fit_result *result)
-{
-    return hpct_fit_until(context, model, train, options, INT64_MAX, result);
-}
-
-hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_dataset *train,
-                           const hpct_fit_options *options, int64_t max_steps,
-                           hpct_fit_result *result)
-{
-    const hpct_fit_run run = {
+    const hpct_fit_run first = {
         .max_steps = max_steps,
         .training = {.context = context,
                      .model = model,
@@ -578,22 +550,22 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
                      .now.result = {.train = HPCT_RESULTS_NO_METRICS,
                                     .validation = HPCT_RESULTS_NO_METRICS}},
     };
-    const hpct_strategy_ops *ops;
-    hpct_status status = hpct_strategy_find(&ops, &options->strategy);
-    if (status == HPCT_OK)
-        status = hpct_strategy_check_device(&options->strategy, model);
-    if (status == HPCT_OK)
-        status = hpct_train_targets_begin(model, train, options);
-    if (status == HPCT_OK && ops->fit != NULL)
-        status = hpct_fit_check_apart(options);
-    if (status == HPCT_OK && ops->fit != NULL)
-        status = hpct_train_targets_check_apart(train);
-    if (status == HPCT_OK && ops->fit != NULL)
-        return ops->fit(context, model, train, options, max_steps, result);
-    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
-    status = hpct_context_agree(context, status);
-    if (status == HPCT_OK)
-        status = run_all(&run, result);
-    hpct_enter_wait(before);
+    char *path = NULL;
+    hpct_fit_run run = first;
+    hpct_status status = run_once(&run, &path);
+    if (path != NULL) {
+        bool settled = run.training.now.settled;
+        run_free(&run);
+        run = first;
+        run.training.options.resume = path;
+        run.training.again = true;
+        status = run_once(&run, NULL);
+        if (status != HPCT_OK && status != HPCT_ERR_STOPPED)
+            hpct_fit_restate_failed(&run.training, settled);
+    }
+    if (result != NULL)
+        *result = run.training.now.result;
+    run_free(&run);
+    free(path);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "agent/data/augment.h"
 #include "agent/data/dataset.h"
 #include "agent/rank/context.h"
+#include "agent/strategies/strategies.h"
 #include "agent/train/checkpoints.h"
 #include "agent/train/control.h"
 #include "agent/train/fit.h"

@@ -25,9 +25,6 @@ typedef struct hpct_fit_run {
 hpct_status hpct_fit_check_options(const hpct_context *context, const hpct_fit_options *options,
                                    int *global_batch);
 
-/* Parameter servers have a loop of their own. */
-hpct_status hpct_fit_check_apart(const hpct_fit_options *options);
-
 /* Gradients that are accumulated need a step that applies them. */
 hpct_status hpct_fit_check_accumulation(const hpct_fit_run *run);
 

@@ -31,6 +31,12 @@ typedef struct hpct_replicas {
     bool training;
 } hpct_replicas;
 
+extern const hpct_strategy_ops hpct_replicas_mirrored;
+extern const hpct_strategy_ops hpct_replicas_central_storage;
+
+/* HPCT_ERR_USAGE for more than one rank. */
+hpct_status hpct_replicas_central_storage_check(int ranks);
+
 /* Bytes by which the process grows with all replicas. one_storage: all replicas read one set of
  * parameters and optimizer slots; on devices they have copies. */
 hpct_status hpct_replicas_need(const hpct_strategy_plan *plan, bool one_storage, size_t *bytes);

@@ -1,6 +1,7 @@
 /* What auto takes: who is a candidate, and who wins on machines that disturb their measurements. */
 #include "agent/cost/candidates.h"
 #include "agent/cost/contest.h"
+#include "agent/strategies/strategies.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
  * allocates nothing. */
 #include "agent/rank/context.h"
 #include "agent/rank/threads.h"
+#include "agent/strategies/strategies.h"
 #include "agent/strategy/replicas/replica_set.h"
 #include "nn/run/run.h"
 #include "nn/run/step.h"

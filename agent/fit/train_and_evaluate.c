@@ -1,5 +1,5 @@
 /* train_and_evaluate: fit whose epochs are the evaluate_every steps between evaluations. */
-#include "agent/train/fit.h"
+#include "agent/fit/fit.h"
 #include "base/status.h"
 
 #include <inttypes.h>

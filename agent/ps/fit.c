@@ -1,39 +1,13 @@
-/* Parameters are on parameter servers, from which workers pull them and to which they push
- * gradients: ranks do not step together, so this strategy replaces fit's loop by its own
- * (agent/ps/). */
-#include "agent/strategy/strategy.h"
-#include "agent/data/dataset.h"
+/* fit with parameters on parameter servers, from which workers pull them and to which they push
+ * gradients: the ranks do not step together. */
+#include "agent/ps/fit.h"
+
 #include "agent/ps/leader.h"
 #include "agent/ps/run.h"
 #include "agent/rank/stop.h"
+#include "agent/train/fit.h"
+#include "agent/train/targets.h"
 #include "base/status.h"
-#include "nn/run/step.h"
-
-#include <math.h>
-
-/* Memory of a worker's model; its copy of the states before the step is not counted. */
-static hpct_status servers_need(const hpct_strategy_plan *plan, size_t *bytes)
-{
-    hpct_run_memory_plan memory;
-    int sizes[HPCT_STRATEGY_SIZES], num = plan->num_batch_sizes + plan->num_evaluation_sizes;
-    for (int i = 0; i < num; i++)
-        sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
-                                             : plan->evaluation_sizes[i - plan->num_batch_sizes];
-    hpct_run_build_options options = {.batch_sizes = sizes,
-                                      .num_batch_sizes = num,
-                                      .dense_targets = plan->dense_targets,
-                                      .plain_layout = true};
-    hpct_status status = hpct_model_plan(plan->model, &options, &memory);
-    *bytes = hpct_run_memory_plan_growth(&memory);
-    return status;
-}
-
-static hpct_status servers_open(hpct_strategy **out, const hpct_strategy_plan *plan)
-{
-    (void) out;
-    (void) plan;
-    return hpct_fail(HPCT_ERR_USAGE, "--strategy parameter-server is for fit alone");
-}
 
 static hpct_status stopped_too(const hpct_ps_run *run, int signal)
 {
@@ -52,9 +26,8 @@ static hpct_status serve(hpct_ps_run *run, hpct_fit_result *result)
     return status;
 }
 
-static hpct_status servers_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
-                               const hpct_fit_options *options, int64_t max_steps,
-                               hpct_fit_result *result)
+hpct_status hpct_ps_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
+                        const hpct_fit_options *options, int64_t max_steps, hpct_fit_result *result)
 {
     hpct_ps_run run = {.context = context,
                        .model = model,
@@ -62,6 +35,8 @@ static hpct_status servers_fit(hpct_context *context, hpct_model *model, const h
                        .options = *options,
                        .max_steps = max_steps};
     hpct_fit_result own = {.train = HPCT_RESULTS_NO_METRICS, .validation = HPCT_RESULTS_NO_METRICS};
+    HPCT_TRY(hpct_fit_check_apart(options));
+    HPCT_TRY(hpct_train_targets_check_apart(train));
     if (!hpct_context_is_apart(context))
         return hpct_fail(HPCT_ERR_USAGE, "--strategy parameter-server needs a context of "
                                          "hpct_context_open_apart");
@@ -85,10 +60,3 @@ static hpct_status servers_fit(hpct_context *context, hpct_model *model, const h
         *result = own;
     return status;
 }
-
-const hpct_strategy_ops hpct_ps_parameter_server = {
-    .name = "parameter-server",
-    .need = servers_need,
-    .open = servers_open,
-    .fit = servers_fit,
-};
