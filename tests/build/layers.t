@@ -1,6 +1,6 @@
 #!/bin/bash
 # layers.t: which folder may include which, as the table in doc/architecture.md says, and who may include others' headers.
-# Every include of the sources is looked at.
+# Every include of the sources is looked at, and every name that an object of the build uses.
 
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
@@ -52,11 +52,54 @@ against() {
         }'
 }
 
+# symbols: "use FOLDER NAME" or "define FOLDER NAME", of the build's objects; not of those whose source is gone.
+symbols() {
+    (cd "${top_builddir:?run this with make check}" && find base agent nn spank -name '*.o' -exec nm -A -P -g {} +) |
+        awk '
+            $2 ~ /^hpct_/ {
+                folder = file = $1
+                sub("(/[.]libs)?/[^/]*$", "", folder); sub("[.]o:$", "", file); sub(".*[/-]", "", file)
+                print $3 == "U" ? "use" : "define", folder, $2, folder "/" file
+            }' | sort -u | while read -r how folder name source; do
+            [ ! -e "$source.c" ] && [ ! -e "$source.cu" ] || echo "$how $folder $name"
+        done
+}
+
+# misused: "FOLDER uses NAME of FOLDER", of lines that symbols prints: those of folders that it may not include, directly or
+# over others; but public names of every row above its own may be used.
+misused() {
+    awk -v arrows="$arrows" -v public="$(cat include/hpctrain/*.h | grep -oE '\<hpct_\w+' | sort -u)" '
+        BEGIN {
+            n = split(public, words, "\n"); for (i = 1; i <= n; i++) is_public[words[i]]
+            n = split(arrows, rows, "\n")
+            for (i = 1; i <= n; i++) {
+                m = split(rows[i], words, /[: ]+/); row[words[1]] = i; may[words[1], words[1]]; may[words[1], "base"]
+                for (k = 2; k <= m; k++)
+                    for (f in row) if ((words[k], f) in may) may[words[1], f]
+            }
+        }
+        $1 == "define" { defined[$3] = defined[$3] " " $2 }
+        $1 == "use" { uses[$2 " " $3] }
+        END {
+            for (use in uses) {
+                split(use, words, " "); from = words[1]; good = 0
+                n = split(defined[words[2]], there, " ")
+                for (i = 1; i <= n; i++)
+                    good = good || (from, there[i]) in may || (words[2] in is_public && row[there[i]] < row[from])
+                if (n > 0 && !good) print from " uses " words[2] " of" defined[words[2]]
+            }
+        }' | sort
+}
+
 seen=$(grep -rnE --include='*.[ch]' --include='*.cu' --include='*.cuh' '^[ \t]*#[ \t]*include[ \t]*["<]' base agent nn spank include)
 is "$(against <<<"$seen")" "" "of $(wc -l <<<"$seen") includes none is against the arrows"
 is "$(against <<<'nn/graph/x.c:7:#include "nn/run/step.h"')" \
     "nn/graph/x.c:7: nn/graph -> nn/run is no arrow of doc/architecture.md" "an include without an arrow is found"
 like "$(against <<<'nn/plan/x.c:7:#include <cuda_runtime.h>')" "nn/backend/cuda/ alone" "so is a header reserved for another folder"
+names=$(symbols)
+is "$(misused <<<"$names")" "" "of $(grep -c ^use <<<"$names") names used none is against the arrows"
+is "$(misused <<<$'use nn/graph hpct_run_x\ndefine nn/run hpct_run_x\nuse nn/file hpct_run_x')" \
+    "nn/graph uses hpct_run_x of nn/run" "a name without an arrow is found"
 is "$(awk -F'[: ]+' '{ for (i = 2; i <= NF; i++) if ($i ~ "/" && !($i in above)) print $1 " -> " $i; above[$1] }' <<<"$arrows")" "" \
     "arrows lead to rows above"
 is "$(comm -3 <(cut -d: -f1 <<<"$seen" | sed 's|/[^/]*$||' | sort -u) <(cut -d: -f1 <<<"$arrows" | sort -u))" "" \
