@@ -130,7 +130,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/server.c \
 	agent/ps/worker.c \
 	agent/rank/compare.c agent/rank/compare.h \
-	agent/rank/context.c agent/rank/context.h \
+	agent/rank/context.c agent/rank/context.h agent/rank/context_join.c agent/rank/context_state.h \
 	agent/rank/job_end.c agent/rank/job_end.h \
 	agent/rank/device.c \
 	agent/rank/device_calls.c agent/rank/device_calls.h \

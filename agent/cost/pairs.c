@@ -19,7 +19,7 @@
 #define TRY_SECONDS 0.01
 #define SLOW_SECONDS 0.15 /* of a message and its answer: no larger ones */
 
-/* ---- who meets whom ---- */
+/* ---- rounds of pairs ---- */
 
 /* Rounds in which each of `nodes` meets each other once. */
 static int all_rounds(int nodes)

@@ -24,7 +24,7 @@ double hpct_cost_predict_allreduce(const hpct_comm_network *network, int ranks, 
                 hpct_comm_network_allreduce_seconds(network, ranks, bytes));
 }
 
-/* Recursive doubling, or Bruck's algorithm if the number of ranks is no power of two: both send
+/* Recursive doubling, or Bruck's algorithm if the number of ranks is not a power of two: both send
  * ceil(log2 ranks) messages and the minimum of bytes. */
 double hpct_cost_predict_allgather(const hpct_comm_network *network, int ranks, double bytes)
 {

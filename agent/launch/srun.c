@@ -181,7 +181,7 @@ static void pass_on(const char *text, ssize_t length)
     while (length > 0) {
         ssize_t written = write(STDERR_FILENO, text, (size_t) length);
         if (written < 0 && errno != EINTR)
-            return; /* whoever read it has gone */
+            return; /* its reader has ended */
         if (written > 0) {
             text += written;
             length -= written;

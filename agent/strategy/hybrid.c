@@ -128,9 +128,7 @@ static hpct_run_build_options step_options(const hpct_strategy_plan *plan, bool 
 static hpct_run_build_options alone_options(const hpct_strategy_plan *plan, int *sizes)
 {
     hpct_run_build_options options = step_options(plan, false);
-    memcpy(sizes, plan->batch_sizes, (size_t) plan->num_batch_sizes * sizeof *sizes);
-    for (int i = 0; i < plan->num_evaluation_sizes; i++)
-        sizes[options.num_batch_sizes++] = plan->evaluation_sizes[i];
+    options.num_batch_sizes = hpct_strategy_plan_sizes(plan, sizes);
     options.batch_sizes = sizes;
     return options;
 }
@@ -166,11 +164,8 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
                                  &options, &memory);
     if (status == HPCT_OK)
         *bytes += hpct_run_memory_plan_growth(&memory);
-    if (status == HPCT_OK && shard != NULL && plan->num_evaluation_sizes > 0) {
-        options = hpct_strategy_plan_evaluation(plan);
-        status = hpct_model_plan(plan->model, &options, &memory);
-        *bytes += hpct_run_memory_plan_growth(&memory);
-    }
+    if (status == HPCT_OK && shard != NULL)
+        status = hpct_strategy_evaluation_need(plan, bytes);
     hpct_split_shard_close(shard);
     return status;
 }
@@ -178,22 +173,12 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
 /* Broadcasts rank 0's weights and states. */
 static hpct_status share_weights(const hybrid *h)
 {
-    size_t count;
     hpct_run_build_options options = {.batch_sizes = (int[]){1},
                                       .num_batch_sizes = 1,
                                       .inference_only = true,
                                       .plain_layout = true};
     HPCT_TRY(hpct_context_agree(h->context, hpct_model_build(h->whole, &options)));
-    float *parameters = hpct_model_parameters(h->whole, &count);
-    hpct_status status =
-        h->comm->ops->broadcast(h->comm, parameters, count * sizeof *parameters, 0);
-    float *states = hpct_model_states(h->whole, &count);
-    if (status == HPCT_OK && count > 0)
-        status = h->comm->ops->broadcast(h->comm, states, count * sizeof *states, 0);
-    float *frozen = hpct_model_frozen(h->whole, &count);
-    if (status == HPCT_OK && count > 0)
-        status = h->comm->ops->broadcast(h->comm, frozen, count * sizeof *frozen, 0);
-    return status;
+    return hpct_strategy_replica_share_weights(h->context, h->whole);
 }
 
 typedef struct built {
@@ -331,10 +316,7 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
     HPCT_TRY(prepare_sums(h, plan));
     HPCT_TRY(open_own(h));
     set_peers(h);
-    if (plan->num_evaluation_sizes == 0)
-        return HPCT_OK;
-    hpct_run_build_options options = hpct_strategy_plan_evaluation(plan);
-    return hpct_context_agree(h->context, hpct_model_build(h->whole, &options));
+    return hpct_strategy_evaluation_build(plan);
 }
 
 static hpct_status open_alone(hybrid *h, const hpct_strategy_plan *plan)
@@ -350,8 +332,6 @@ static hpct_status open_alone(hybrid *h, const hpct_strategy_plan *plan)
 static void hybrid_close(hpct_strategy *strategy)
 {
     hybrid *h = (hybrid *) strategy;
-    if (h == NULL)
-        return;
     hpct_grad_buckets_close(h->buckets);
     hpct_comm_circulant_close(h->own);
     hpct_split_shard_close(h->shard);
@@ -362,26 +342,14 @@ static void hybrid_close(hpct_strategy *strategy)
 
 static hpct_status hybrid_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
-    hybrid *h = calloc(1, sizeof *h);
-    hpct_status status =
-        hpct_context_agree(plan->context, h == NULL ? hpct_fail_memory(sizeof *h) : HPCT_OK);
-    if (status != HPCT_OK)
-        goto fail;
-    h->base.ops = &hpct_strategy_hybrid;
-    h->base.timeline = plan->timeline;
+    HPCT_TRY(hpct_strategy_new(out, sizeof(hybrid), &hpct_strategy_hybrid, plan));
+    hybrid *h = (hybrid *) *out;
     h->context = plan->context;
     h->comm = hpct_context_comm(plan->context);
     h->whole = plan->model;
-    status = h->comm->size > 1 ? open_parts(h, plan) : open_alone(h, plan);
-    if (status != HPCT_OK)
-        goto fail;
+    hpct_status status = h->comm->size > 1 ? open_parts(h, plan) : open_alone(h, plan);
     h->base.model = h->model;
-    *out = &h->base;
-    return HPCT_OK;
-
-fail:
-    hybrid_close((hpct_strategy *) h);
-    return status;
+    return hpct_strategy_opened(out, status);
 }
 
 /* ---- a step ---- */
@@ -413,9 +381,7 @@ static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int globa
     hpct_status status = hpct_model_loss(h->model, count, 1.0f / (float) global_count, &local);
     if (status == HPCT_OK && isfinite(local.loss)) /* the same on all ranks */
         status = hpct_model_backward(h->model, count);
-    sums->loss = local.loss;
-    sums->correct = (double) local.correct;
-    sums->in_top_k = (double) local.in_top_k;
+    hpct_strategy_sums_set(sums, &local);
     return status;
 }
 

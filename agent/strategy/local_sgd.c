@@ -51,8 +51,6 @@ static hpct_status local_need(const hpct_strategy_plan *plan, size_t *bytes)
 static void local_close(hpct_strategy *strategy)
 {
     local_sgd *l = (local_sgd *) strategy;
-    if (l == NULL)
-        return;
     hpct_model_set_peers(l->model, NULL);
     if (l->sum != NULL)
         l->comm->ops->release(l->sum);
@@ -100,30 +98,18 @@ static void set_peers(local_sgd *l)
 static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
     const hpct_strategy_options *o = plan->options;
-    local_sgd *l = calloc(1, sizeof *l);
-    hpct_status status =
-        hpct_context_agree(plan->context, l == NULL ? hpct_fail_memory(sizeof *l) : HPCT_OK);
-    if (status == HPCT_OK)
-        status = hpct_strategy_replica_build(plan, fuses(plan));
-    if (status != HPCT_OK) {
-        free(l);
-        return status;
-    }
-    l->base.ops = &hpct_strategy_local_sgd;
-    l->base.model = l->model = plan->model;
+    HPCT_TRY(hpct_strategy_new(out, sizeof(local_sgd), &hpct_strategy_local_sgd, plan));
+    local_sgd *l = (local_sgd *) *out;
+    l->model = plan->model;
     l->comm = hpct_context_comm(plan->context);
     l->interval = hpct_strategy_period(&hpct_strategy_local_sgd, o);
     l->warmup = o->local_warmup_steps == 0 ? HPCT_LOCAL_WARMUP_STEPS : o->local_warmup_steps;
-    if (l->comm->size > 1) {
+    hpct_status status = hpct_strategy_replica_build(plan, fuses(plan));
+    if (status == HPCT_OK && l->comm->size > 1) {
         set_peers(l);
         status = prepare_sum(l, plan->context);
     }
-    if (status != HPCT_OK) {
-        local_close(&l->base);
-        return status;
-    }
-    *out = &l->base;
-    return HPCT_OK;
+    return hpct_strategy_opened(out, status);
 }
 
 static hpct_status local_forward(hpct_strategy *strategy, int count, bool training)

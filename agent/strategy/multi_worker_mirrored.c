@@ -59,8 +59,6 @@ static hpct_status multi_worker_need(const hpct_strategy_plan *plan, size_t *byt
 static void multi_worker_close(hpct_strategy *strategy)
 {
     multi_worker *m = (multi_worker *) strategy;
-    if (m == NULL)
-        return;
     hpct_model_drop_recordings(m->model); /* they contain the buckets' reductions */
     hpct_model_set_peers(m->model, NULL);
     hpct_model_return_host(m->model, m->flags);
@@ -141,46 +139,32 @@ static hpct_status open_buckets(multi_worker *m, const hpct_strategy_plan *plan)
     return status == HPCT_OK ? set_peers(m, plan) : status;
 }
 
-static hpct_status multi_worker_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+static hpct_status open_model(multi_worker *m, const hpct_strategy_plan *plan)
 {
-    multi_worker *m = calloc(1, sizeof *m);
-    hpct_status status =
-        hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
-    if (status != HPCT_OK)
-        goto fail;
-    m->base.ops = &hpct_strategy_multi_worker_mirrored;
-    m->base.model = plan->model;
-    m->base.timeline = plan->timeline;
-    m->comm = hpct_context_comm(plan->context);
-    m->model = plan->model;
-    status = hpct_strategy_replica_build(plan, fuses(plan));
-    if (status != HPCT_OK)
-        goto fail;
+    size_t bytes = 2 * HPCT_STRATEGY_SUMS_FLOATS * sizeof *m->flags;
+    bool alone = m->comm->size == 1;
+    HPCT_TRY(hpct_strategy_replica_build(plan, fuses(plan)));
     m->gradients = hpct_model_gradients(m->model, &m->count);
     m->on_device = hpct_model_on_device(m->model);
     m->late = plan->late_sums && m->on_device;
-    m->one_updates = plan->one_updates && m->comm->size > 1;
-    m->base.whole_steps =
-        m->on_device && m->comm->size == 1 && hpct_model_gradient_accumulation(m->model) == 1;
-    if (m->comm->size > 1) {
-        size_t bytes = 2 * HPCT_STRATEGY_SUMS_FLOATS * sizeof *m->flags;
-        m->flags = hpct_model_take_host(m->model, bytes);
-        status =
-            hpct_context_agree(plan->context, m->flags == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
-    }
-    if (status == HPCT_OK && m->comm->size > 1)
-        status = open_buckets(m, plan);
-    if (status != HPCT_OK)
-        goto fail;
-    *out = &m->base;
-    return HPCT_OK;
+    m->one_updates = plan->one_updates && !alone;
+    m->base.whole_steps = m->on_device && alone && hpct_model_gradient_accumulation(m->model) == 1;
+    if (alone)
+        return HPCT_OK;
+    m->flags = hpct_model_take_host(m->model, bytes);
+    HPCT_TRY(
+        hpct_context_agree(plan->context, m->flags == NULL ? hpct_fail_memory(bytes) : HPCT_OK));
+    return open_buckets(m, plan);
+}
 
-fail:
-    if (m != NULL && m->model != NULL)
-        multi_worker_close(&m->base);
-    else
-        free(m);
-    return status;
+static hpct_status multi_worker_open(hpct_strategy **out, const hpct_strategy_plan *plan)
+{
+    HPCT_TRY(
+        hpct_strategy_new(out, sizeof(multi_worker), &hpct_strategy_multi_worker_mirrored, plan));
+    multi_worker *m = (multi_worker *) *out;
+    m->comm = hpct_context_comm(plan->context);
+    m->model = plan->model;
+    return hpct_strategy_opened(out, open_model(m, plan));
 }
 
 /* ---- sums of a step ---- */
@@ -213,8 +197,7 @@ static hpct_status take_fetched(multi_worker *m, int turn, hpct_strategy_step_su
         hpct_strategy_sums_unpack(&there, piggyback);
     } else {
         status = w->none ? HPCT_OK : hpct_model_fetched(m->model, turn, &own, sizeof own);
-        there = (hpct_strategy_step_sums){
-            .loss = own.loss, .correct = (double) own.correct, .in_top_k = (double) own.in_top_k};
+        hpct_strategy_sums_set(&there, &own);
     }
     if (status != HPCT_OK)
         return status;

@@ -6,12 +6,9 @@
 static hpct_status servers_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     hpct_run_memory_plan memory;
-    int sizes[HPCT_STRATEGY_SIZES], num = plan->num_batch_sizes + plan->num_evaluation_sizes;
-    for (int i = 0; i < num; i++)
-        sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
-                                             : plan->evaluation_sizes[i - plan->num_batch_sizes];
+    int sizes[HPCT_STRATEGY_SIZES];
     hpct_run_build_options options = {.batch_sizes = sizes,
-                                      .num_batch_sizes = num,
+                                      .num_batch_sizes = hpct_strategy_plan_sizes(plan, sizes),
                                       .dense_targets = plan->dense_targets,
                                       .plain_layout = true};
     hpct_status status = hpct_model_plan(plan->model, &options, &memory);

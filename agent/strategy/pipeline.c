@@ -148,12 +148,8 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
         if (!hpct_model_on_device(plan->model)) /* otherwise the record is in host memory */
             *bytes += largest_record(plan->model, &p.cut, true) * sizeof(float);
     }
-    if (status == HPCT_OK && plan->num_evaluation_sizes > 0) {
-        hpct_run_memory_plan memory;
-        hpct_run_build_options options = hpct_strategy_plan_evaluation(plan);
-        status = hpct_model_plan(plan->model, &options, &memory);
-        *bytes += hpct_run_memory_plan_growth(&memory);
-    }
+    if (status == HPCT_OK)
+        status = hpct_strategy_evaluation_need(plan, bytes);
     hpct_split_stage_close(p.stage);
     return status;
 }
@@ -328,17 +324,12 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     HPCT_TRY(hpct_context_agree(p->context, open_streams(p, &made)));
     p->arena = hpct_model_gradients(p->model, &p->arena_floats);
     HPCT_TRY(count_bytes(p, hpct_strategy_plan_full_count(plan)));
-    if (plan->num_evaluation_sizes == 0)
-        return HPCT_OK;
-    hpct_run_build_options options = hpct_strategy_plan_evaluation(plan);
-    return hpct_context_agree(p->context, hpct_model_build(p->whole, &options));
+    return hpct_strategy_evaluation_build(plan);
 }
 
 static void pipeline_close(hpct_strategy *strategy)
 {
     pipeline *p = (pipeline *) strategy;
-    if (p == NULL)
-        return;
     if (p->comm != NULL) {
         p->comm->ops->close_stream(p->values_in);
         p->comm->ops->close_stream(p->values_out);
@@ -353,26 +344,14 @@ static void pipeline_close(hpct_strategy *strategy)
 
 static hpct_status pipeline_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
-    pipeline *p = calloc(1, sizeof *p);
-    hpct_status status =
-        hpct_context_agree(plan->context, p == NULL ? hpct_fail_memory(sizeof *p) : HPCT_OK);
-    if (status != HPCT_OK)
-        goto fail;
-    p->base.ops = &hpct_strategy_pipeline_stages;
-    p->base.timeline = plan->timeline;
+    HPCT_TRY(hpct_strategy_new(out, sizeof(pipeline), &hpct_strategy_pipeline_stages, plan));
+    pipeline *p = (pipeline *) *out;
     p->context = plan->context;
     p->comm = hpct_context_comm(plan->context);
     p->whole = plan->model;
-    status = open_parts(p, plan);
-    if (status != HPCT_OK)
-        goto fail;
+    hpct_status status = open_parts(p, plan);
     p->base.model = p->model;
-    *out = &p->base;
-    return HPCT_OK;
-
-fail:
-    pipeline_close((hpct_strategy *) p);
-    return status;
+    return hpct_strategy_opened(out, status);
 }
 
 /* ---- a step ---- */
@@ -403,18 +382,13 @@ static hpct_status forward_piece(const pipeline *p, int number)
 {
     hpct_split_piece piece = piece_of(p, number);
     float *in, *out;
-    hpct_status status = next(p, p->values_in, &in);
-    if (status == HPCT_OK)
-        status = next(p, p->values_out, &out);
+    HPCT_TRY(next(p, p->values_in, &in));
+    HPCT_TRY(next(p, p->values_out, &out));
     double began = hpct_rank_timeline_now(p->base.timeline);
-    if (status == HPCT_OK)
-        status = hpct_split_stage_forward(p->stage, &piece, in, out);
+    HPCT_TRY(hpct_split_stage_forward(p->stage, &piece, in, out));
     hpct_rank_timeline_add(p->base.timeline, HPCT_RANK_TIMELINE_PIECE_FORWARD, number, began);
-    if (status == HPCT_OK)
-        status = pass(p, p->values_in, 0);
-    return status == HPCT_OK ? pass(p, p->values_out,
-                                    hpct_split_stage_message(p->stage, piece.count, false, false))
-                             : status;
+    HPCT_TRY(pass(p, p->values_in, 0));
+    return pass(p, p->values_out, hpct_split_stage_message(p->stage, piece.count, false, false));
 }
 
 static hpct_status backward_piece(const pipeline *p, int number, float scale,
@@ -422,18 +396,13 @@ static hpct_status backward_piece(const pipeline *p, int number, float scale,
 {
     hpct_split_piece piece = piece_of(p, number);
     float *in, *out;
-    hpct_status status = next(p, p->gradients_in, &in);
-    if (status == HPCT_OK)
-        status = next(p, p->gradients_out, &out);
+    HPCT_TRY(next(p, p->gradients_in, &in));
+    HPCT_TRY(next(p, p->gradients_out, &out));
     double began = hpct_rank_timeline_now(p->base.timeline);
-    if (status == HPCT_OK)
-        status = hpct_split_stage_backward(p->stage, &piece, scale, in, out, sums);
+    HPCT_TRY(hpct_split_stage_backward(p->stage, &piece, scale, in, out, sums));
     hpct_rank_timeline_add(p->base.timeline, HPCT_RANK_TIMELINE_PIECE_BACKWARD, number, began);
-    if (status == HPCT_OK)
-        status = pass(p, p->gradients_in, 0);
-    return status == HPCT_OK ? pass(p, p->gradients_out,
-                                    hpct_split_stage_message(p->stage, piece.count, true, true))
-                             : status;
+    HPCT_TRY(pass(p, p->gradients_in, 0));
+    return pass(p, p->gradients_out, hpct_split_stage_message(p->stage, piece.count, true, true));
 }
 
 /* Warm-up: as many forwards as there are later stages. */
@@ -485,9 +454,7 @@ static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int glo
     hpct_split_stage_end(p->stage);
     if (status == HPCT_OK)
         status = add_penalty(p, &own);
-    sums->loss = own.loss;
-    sums->correct = (double) own.correct;
-    sums->in_top_k = (double) own.in_top_k;
+    hpct_strategy_sums_set(sums, &own);
     return status;
 }
 

@@ -13,13 +13,9 @@ _Static_assert(HPCT_STRATEGY_SUMS_FLOATS <= HPCT_RUN_ARENA_PIGGYBACK, "the sums 
 static hpct_run_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
                                             bool plain_layout, int *sizes)
 {
-    int num = plan->num_batch_sizes + plan->num_evaluation_sizes;
-    for (int i = 0; i < num; i++)
-        sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
-                                             : plan->evaluation_sizes[i - plan->num_batch_sizes];
     return (hpct_run_build_options){
         .batch_sizes = sizes,
-        .num_batch_sizes = num,
+        .num_batch_sizes = hpct_strategy_plan_sizes(plan, sizes),
         .fuse_update = fuse_update,
         .dense_targets = plan->dense_targets,
         .input_samples = plan->input_samples,
@@ -74,11 +70,14 @@ static hpct_status borrow(const hpct_model *model, float *arena, size_t count, f
                         : hpct_fail_memory(count * sizeof **out);
 }
 
-static hpct_status give_back(const hpct_model *model, float *arena, size_t count, float *borrowed)
+/* status: of the collective; an arena is written only after success. */
+static hpct_status give_back(const hpct_model *model, float *arena, size_t count, float *borrowed,
+                             hpct_status status)
 {
     if (borrowed == arena)
-        return HPCT_OK;
-    hpct_status status = hpct_model_write(model, arena, borrowed, count);
+        return status;
+    if (status == HPCT_OK)
+        status = hpct_model_write(model, arena, borrowed, count);
     free(borrowed);
     return status;
 }
@@ -88,16 +87,12 @@ static hpct_status share(hpct_context *context, const hpct_model *model, float *
 {
     float *data = NULL;
     hpct_comm *comm = hpct_context_comm(context);
-    if (comm->size == 1)
+    if (comm->size == 1 || count == 0)
         return HPCT_OK;
     hpct_status status = hpct_context_agree(context, borrow(model, arena, count, &data));
     if (status == HPCT_OK)
         status = comm->ops->broadcast(comm, data, count * sizeof *data, 0);
-    if (status == HPCT_OK)
-        return give_back(model, arena, count, data);
-    if (data != arena)
-        free(data);
-    return status;
+    return give_back(model, arena, count, data, status);
 }
 
 /* Ranks sum scaled gradients, so the scale must be the same. */
@@ -116,21 +111,23 @@ hpct_status hpct_strategy_replica_share_scaling(hpct_context *context, hpct_mode
     return status == HPCT_OK ? hpct_model_write_scaling(model, state) : status;
 }
 
+hpct_status hpct_strategy_replica_share_weights(hpct_context *context, hpct_model *model)
+{
+    size_t count;
+    float *parameters = hpct_model_parameters(model, &count);
+    HPCT_TRY(share(context, model, parameters, count));
+    float *states = hpct_model_states(model, &count);
+    HPCT_TRY(share(context, model, states, count));
+    float *frozen = hpct_model_frozen(model, &count);
+    return share(context, model, frozen, count);
+}
+
 hpct_status hpct_strategy_replica_build_by(const hpct_strategy_plan *plan,
                                            const hpct_strategy_alike *how)
 {
-    size_t count;
     HPCT_TRY(hpct_strategy_build_alike(plan->context, how));
-    float *parameters = hpct_model_parameters(plan->model, &count);
-    hpct_status status = share(plan->context, plan->model, parameters, count);
-    float *states = hpct_model_states(plan->model, &count);
-    if (status == HPCT_OK && count > 0)
-        status = share(plan->context, plan->model, states, count);
-    float *frozen = hpct_model_frozen(plan->model, &count);
-    if (status == HPCT_OK && count > 0)
-        status = share(plan->context, plan->model, frozen, count);
-    return status == HPCT_OK ? hpct_strategy_replica_share_scaling(plan->context, plan->model)
-                             : status;
+    HPCT_TRY(hpct_strategy_replica_share_weights(plan->context, plan->model));
+    return hpct_strategy_replica_share_scaling(plan->context, plan->model);
 }
 
 hpct_status hpct_strategy_replica_forward(hpct_model *model, int count, bool training)
@@ -174,11 +171,7 @@ hpct_status hpct_strategy_replica_mean(hpct_comm *comm, const hpct_model *model,
         status = comm->ops->allreduce_sum(comm, data, count);
     for (size_t i = 0; i < count && status == HPCT_OK; i++)
         data[i] /= (float) comm->size;
-    if (status == HPCT_OK)
-        return give_back(model, arena, count, data);
-    if (data != arena)
-        free(data);
-    return status;
+    return give_back(model, arena, count, data, status);
 }
 
 hpct_status hpct_strategy_replica_mean_states(hpct_comm *comm, hpct_model *model)
@@ -186,6 +179,13 @@ hpct_status hpct_strategy_replica_mean_states(hpct_comm *comm, hpct_model *model
     size_t count;
     float *states = hpct_model_states(model, &count);
     return hpct_strategy_replica_mean(comm, model, states, count);
+}
+
+void hpct_strategy_sums_set(hpct_strategy_step_sums *sums, const hpct_backend_batch_sums *own)
+{
+    sums->loss = own->loss;
+    sums->correct = (double) own->correct;
+    sums->in_top_k = (double) own->in_top_k;
 }
 
 void hpct_strategy_sums_pack(const hpct_strategy_step_sums *sums, float *piggyback)

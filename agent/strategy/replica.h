@@ -16,7 +16,8 @@ hpct_status hpct_strategy_replica_build(const hpct_strategy_plan *plan, bool fus
 hpct_status hpct_strategy_replica_build_by(const hpct_strategy_plan *plan,
                                            const hpct_strategy_alike *how);
 
-/* Broadcasts rank 0's loss scale. Collective. */
+/* Broadcasts rank 0's weights and states of a built model; its loss scale. Collective. */
+hpct_status hpct_strategy_replica_share_weights(hpct_context *context, hpct_model *model);
 hpct_status hpct_strategy_replica_share_scaling(hpct_context *context, hpct_model *model);
 
 /* Bytes by which the process grows, and how many of these are gradients. */
@@ -37,6 +38,9 @@ hpct_status hpct_strategy_replica_evaluate(hpct_model *model, int count,
 hpct_status hpct_strategy_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena,
                                        size_t count);
 hpct_status hpct_strategy_replica_mean_states(hpct_comm *comm, hpct_model *model);
+
+/* Sets loss and metrics of *sums. */
+void hpct_strategy_sums_set(hpct_strategy_step_sums *sums, const hpct_backend_batch_sums *own);
 
 /* A step's sums and flags as floats to be summed over ranks, and back; at most
  * HPCT_RUN_ARENA_PIGGYBACK floats. */

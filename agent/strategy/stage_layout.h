@@ -15,9 +15,9 @@ typedef struct hpct_strategy_stage_layout {
 
 /* For a full batch of so many samples over all replicas. Defaults: as many stages as ranks, or
  * their largest divisor the model has operations for; micro-batches by
- * hpct_strategy_stage_layout_default. Returns HPCT_ERR_CONFIG if ranks are no multiple of stages;
- * for one stage on several ranks (data parallelism) unless given; for more stages than operations,
- * or more micro-batches than samples of a replica. */
+ * hpct_strategy_stage_layout_default. Returns HPCT_ERR_CONFIG if ranks are not a multiple of
+ * stages; for one stage on several ranks (data parallelism) unless given; for more stages than
+ * operations, or more micro-batches than samples of a replica. */
 hpct_status hpct_strategy_stage_layout_find(hpct_strategy_stage_layout *out,
                                             const hpct_model *model,
                                             const hpct_strategy_options *options, int ranks,

@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan)
 {
@@ -14,13 +15,66 @@ int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan)
     return most;
 }
 
-hpct_run_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan)
+int hpct_strategy_plan_sizes(const hpct_strategy_plan *plan, int *sizes)
+{
+    int num = 0;
+    for (int i = 0; i < plan->num_batch_sizes; i++)
+        sizes[num++] = plan->batch_sizes[i];
+    for (int i = 0; i < plan->num_evaluation_sizes; i++)
+        sizes[num++] = plan->evaluation_sizes[i];
+    return num;
+}
+
+static hpct_run_build_options evaluation_options(const hpct_strategy_plan *plan)
 {
     return (hpct_run_build_options){
         .batch_sizes = plan->evaluation_sizes,
         .num_batch_sizes = plan->num_evaluation_sizes,
         .inference_only = true,
     };
+}
+
+hpct_status hpct_strategy_evaluation_need(const hpct_strategy_plan *plan, size_t *bytes)
+{
+    hpct_run_memory_plan memory;
+    hpct_run_build_options options = evaluation_options(plan);
+    if (plan->num_evaluation_sizes == 0)
+        return HPCT_OK;
+    hpct_status status = hpct_model_plan(plan->model, &options, &memory);
+    *bytes += hpct_run_memory_plan_growth(&memory);
+    return status;
+}
+
+hpct_status hpct_strategy_evaluation_build(const hpct_strategy_plan *plan)
+{
+    hpct_run_build_options options = evaluation_options(plan);
+    if (plan->num_evaluation_sizes == 0)
+        return HPCT_OK;
+    return hpct_context_agree(plan->context, hpct_model_build(plan->model, &options));
+}
+
+hpct_status hpct_strategy_new(hpct_strategy **out, size_t bytes, const hpct_strategy_ops *ops,
+                              const hpct_strategy_plan *plan)
+{
+    *out = calloc(1, bytes);
+    hpct_status status =
+        hpct_context_agree(plan->context, *out == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    if (status != HPCT_OK) {
+        free(*out);
+        *out = NULL;
+        return status;
+    }
+    **out = (hpct_strategy){.ops = ops, .model = plan->model, .timeline = plan->timeline};
+    return HPCT_OK;
+}
+
+hpct_status hpct_strategy_opened(hpct_strategy **out, hpct_status status)
+{
+    if (status != HPCT_OK) {
+        (*out)->ops->close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_options *options)

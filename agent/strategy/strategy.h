@@ -50,8 +50,13 @@ typedef struct hpct_strategy_step_sums {
 /* The largest local batch of a step; at least 1. */
 int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan);
 
-/* Options to build the plan's model for evaluation only, if steps use another model. */
-hpct_run_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan);
+/* All sizes, of steps and of evaluation, to sizes[HPCT_STRATEGY_SIZES]; returns their number. */
+int hpct_strategy_plan_sizes(const hpct_strategy_plan *plan, int *sizes);
+
+/* The plan's model built for evaluation only, if steps use another model: adds to *bytes what it
+ * needs; and builds it, collective. */
+hpct_status hpct_strategy_evaluation_need(const hpct_strategy_plan *plan, size_t *bytes);
+hpct_status hpct_strategy_evaluation_build(const hpct_strategy_plan *plan);
 
 typedef struct hpct_strategy_ops {
     const char *name; /* as given by the user */
@@ -145,6 +150,14 @@ extern const hpct_strategy_ops hpct_strategy_local_sgd;
 extern const hpct_strategy_ops hpct_strategy_multi_worker_mirrored;
 extern const hpct_strategy_ops hpct_strategy_parameter_server;
 extern const hpct_strategy_ops hpct_strategy_pipeline_stages;
+
+/* Allocates a strategy's struct of so many bytes, zeros, and sets ops, the plan's model and
+ * timeline. Collective. */
+hpct_status hpct_strategy_new(hpct_strategy **out, size_t bytes, const hpct_strategy_ops *ops,
+                              const hpct_strategy_plan *plan);
+
+/* The end of ops->open: after an error closes *out, which becomes NULL. Returns the status. */
+hpct_status hpct_strategy_opened(hpct_strategy **out, hpct_status status);
 
 /* HPCT_ERR_CONFIG for options the model's device does not support. */
 hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,

@@ -10,7 +10,7 @@
 #include "agent/rank/context.h"
 #include "agent/rank/device_calls.h"
 #include "agent/strategy/replica.h"
-#include "agent/strategy/replicas/thread_pool.h"
+#include "agent/strategy/replicas/replica_set.h"
 #include "agent/strategy/state.h"
 #include "base/status.h"
 #include "nn/run/clone.h"
@@ -54,12 +54,10 @@ typedef struct mirrored_gpus {
     hpct_strategy_step_sums sums; /* argument of the step */
 } mirrored_gpus;
 
-/* Replica k's samples among `samples` of this rank. */
-static int part_of(const mirrored_gpus *m, int k, int samples, int *begin)
+/* Replica k's samples of the current call. */
+static int part_of(const mirrored_gpus *m, int k, int *begin)
 {
-    int64_t first, count = hpct_data_slice(samples, k, m->num, &first);
-    *begin = (int) first;
-    return (int) count;
+    return hpct_replicas_slice(m->count, k, m->num, begin);
 }
 
 /* Runs on all replicas at once. After an error, reductions on other GPUs wait for the failed
@@ -76,21 +74,6 @@ static hpct_status together(mirrored_gpus *m, hpct_replicas_pool_work work)
 
 /* ---- opening ---- */
 
-/* Collects the distinct sizes, without 0. */
-static int sizes_of(const int *whole, int num, int k, int replicas, int *sizes)
-{
-    int found = 0;
-    for (int i = 0; i < num; i++) {
-        int64_t begin;
-        int size = (int) hpct_data_slice(whole[i], k, replicas, &begin), j = 0;
-        while (j < found && sizes[j] != size)
-            j++;
-        if (j == found && size > 0)
-            sizes[found++] = size;
-    }
-    return found;
-}
-
 static void plan_one(replica *r, const hpct_strategy_plan *whole, int k, int num)
 {
     r->options = *whole->options;
@@ -103,15 +86,13 @@ static void plan_one(replica *r, const hpct_strategy_plan *whole, int k, int num
     r->plan.timeline = NULL; /* written by one thread only */
     r->plan.batch_sizes = r->sizes;
     r->plan.num_batch_sizes =
-        sizes_of(whole->batch_sizes, whole->num_batch_sizes, k, num, r->sizes);
+        hpct_replicas_sizes(whole->batch_sizes, whole->num_batch_sizes, k, num, r->sizes);
     r->plan.evaluation_sizes = r->evaluation_sizes;
-    r->plan.num_evaluation_sizes =
-        sizes_of(whole->evaluation_sizes, whole->num_evaluation_sizes, k, num, r->evaluation_sizes);
-    for (int i = 0; k == 0 && i < whole->num_batch_sizes + whole->num_evaluation_sizes; i++) {
-        int size = i < whole->num_batch_sizes ? whole->batch_sizes[i]
-                                              : whole->evaluation_sizes[i - whole->num_batch_sizes];
-        r->plan.input_samples = size > r->plan.input_samples ? size : r->plan.input_samples;
-    }
+    r->plan.num_evaluation_sizes = hpct_replicas_sizes(
+        whole->evaluation_sizes, whole->num_evaluation_sizes, k, num, r->evaluation_sizes);
+    int all[HPCT_STRATEGY_SIZES], count = hpct_strategy_plan_sizes(whole, all);
+    for (int i = 0; k == 0 && i < count; i++)
+        r->plan.input_samples = all[i] > r->plan.input_samples ? all[i] : r->plan.input_samples;
     if (r->plan.num_batch_sizes == 0) /* fewer samples than replicas */
         r->sizes[r->plan.num_batch_sizes++] = 1;
 }
@@ -258,25 +239,16 @@ static void divide_input(mirrored_gpus *m)
     hpct_model_set_peers(m->base.model, &peers);
 }
 
-static void mirrored_close(hpct_strategy *strategy);
-
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
-    mirrored_gpus *m = calloc(1, sizeof *m);
-    hpct_status status =
-        hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
-    if (status != HPCT_OK) {
-        free(m);
-        return status;
-    }
-    m->base = (hpct_strategy){.ops = hpct_replicas_mirrored_gpus(plan),
-                              .model = plan->model,
-                              .timeline = plan->timeline,
-                              .whole_steps = true};
+    HPCT_TRY(
+        hpct_strategy_new(out, sizeof(mirrored_gpus), hpct_replicas_mirrored_gpus(plan), plan));
+    mirrored_gpus *m = (mirrored_gpus *) *out;
+    m->base.whole_steps = true;
     m->plan = plan;
     m->context = plan->context;
     m->num = hpct_strategy_replicas(plan->options);
-    status = hpct_context_agree(m->context, prepare(m));
+    hpct_status status = hpct_context_agree(m->context, prepare(m));
     if (status == HPCT_OK)
         status = hpct_context_agree(m->context, hpct_replicas_pool_run(m->pool, enter, m));
     if (status == HPCT_OK)
@@ -291,13 +263,9 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     m->cards = NULL;
     m->weights = NULL;
     m->plan = NULL;
-    if (status != HPCT_OK) {
-        mirrored_close(&m->base);
-        return status;
-    }
-    divide_input(m);
-    *out = &m->base;
-    return HPCT_OK;
+    if (status == HPCT_OK)
+        divide_input(m);
+    return hpct_strategy_opened(out, status);
 }
 
 /* hpct_replicas_pool_work */
@@ -319,8 +287,6 @@ static hpct_status close_one(void *argument, int k)
 static void mirrored_close(hpct_strategy *strategy)
 {
     mirrored_gpus *m = (mirrored_gpus *) strategy;
-    if (m == NULL)
-        return;
     if (m->pool != NULL)
         hpct_replicas_pool_run(m->pool, close_one, m);
     hpct_replicas_pool_close(m->pool);
@@ -341,7 +307,7 @@ static void deal_out(mirrored_gpus *m, int count)
     m->count = count;
     for (int k = 1; k < m->num; k++) {
         int begin;
-        part_of(m, k, count, &begin);
+        part_of(m, k, &begin);
         hpct_model_take_part(m->replicas[k].model, m->replicas[0].model, begin);
     }
 }
@@ -351,7 +317,7 @@ static hpct_status step_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
-    int begin, count = part_of(m, k, m->count, &begin);
+    int begin, count = part_of(m, k, &begin);
     r->sums = (hpct_strategy_step_sums){.last = m->sums.last};
     if (k == 0)
         r->sums = m->sums;
@@ -392,7 +358,7 @@ static hpct_status evaluate_one(void *argument, int k)
     const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
     int begin;
-    return hpct_strategy_replica_evaluate(r->model, part_of(m, k, m->count, &begin), &r->evaluated);
+    return hpct_strategy_replica_evaluate(r->model, part_of(m, k, &begin), &r->evaluated);
 }
 
 static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count,
@@ -416,7 +382,7 @@ static hpct_status mirrored_outputs(hpct_strategy *strategy, int k, const float 
     const mirrored_gpus *m = (const mirrored_gpus *) strategy;
     int begin;
     *outputs = NULL;
-    *count = k < m->num ? part_of(m, k, m->count, &begin) : -1;
+    *count = k < m->num ? part_of(m, k, &begin) : -1;
     if (*count <= 0)
         return HPCT_OK;
     HPCT_TRY(hpct_model_enter_replica(m->replicas[k].model, k));

@@ -21,43 +21,44 @@ struct hpct_replicas_part {
     hpct_backend_batch_sums sums;
 };
 
-/* Replica k's samples among `samples` of this rank. */
-static int part_of(const hpct_replicas *set, int k, int samples, int *begin)
+int hpct_replicas_slice(int samples, int k, int num, int *begin)
 {
-    int64_t first, count = hpct_data_slice(samples, k, set->num, &first);
+    int64_t first, count = hpct_data_slice(samples, k, num, &first);
     *begin = (int) first;
     return (int) count;
 }
 
-/* ---- building ---- */
-
-/* Collects replica k's distinct sizes, without 0; at least one. Returns the rank's largest. */
-static int part_sizes(const hpct_strategy_plan *plan, int k, int *sizes, int *num)
+int hpct_replicas_sizes(const int *whole, int count, int k, int num, int *sizes)
 {
-    int replicas = hpct_strategy_replicas(plan->options), largest = 1;
-    *num = 0;
-    for (int i = 0; i < plan->num_batch_sizes + plan->num_evaluation_sizes; i++) {
-        int64_t begin, whole = i < plan->num_batch_sizes
-                                   ? plan->batch_sizes[i]
-                                   : plan->evaluation_sizes[i - plan->num_batch_sizes];
-        int size = (int) hpct_data_slice(whole, k, replicas, &begin);
-        bool known = size == 0;
-        for (int j = 0; j < *num; j++)
-            known |= sizes[j] == size;
-        if (!known)
-            sizes[(*num)++] = size;
-        largest = whole > largest ? (int) whole : largest;
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        int begin, j = 0, size = hpct_replicas_slice(whole[i], k, num, &begin);
+        while (j < found && sizes[j] != size)
+            j++;
+        if (j == found && size > 0)
+            sizes[found++] = size;
     }
-    if (*num == 0) /* fewer samples than replicas */
-        sizes[(*num)++] = 1;
-    return largest;
+    return found;
 }
+
+/* Replica k's samples of the current call. */
+static int part_of(const hpct_replicas *set, int k, int *begin)
+{
+    return hpct_replicas_slice(set->samples, k, set->num, begin);
+}
+
+/* ---- building ---- */
 
 static hpct_run_build_options part_options(const hpct_strategy_plan *plan, int k, int *sizes)
 {
-    int num, largest = part_sizes(plan, k, sizes, &num);
-    bool alone =
-        hpct_context_size(plan->context) == 1 && hpct_strategy_replicas(plan->options) == 1;
+    int whole[HPCT_STRATEGY_SIZES], count = hpct_strategy_plan_sizes(plan, whole), largest = 1;
+    int replicas = hpct_strategy_replicas(plan->options);
+    int num = hpct_replicas_sizes(whole, count, k, replicas, sizes);
+    bool alone = hpct_context_size(plan->context) == 1 && replicas == 1;
+    for (int i = 0; i < count; i++)
+        largest = whole[i] > largest ? whole[i] : largest;
+    if (num == 0) /* fewer samples than replicas */
+        sizes[num++] = 1;
     return (hpct_run_build_options){
         .batch_sizes = sizes,
         .num_batch_sizes = num,
@@ -231,28 +232,20 @@ hpct_status hpct_replicas_open(hpct_strategy **out, const hpct_strategy_ops *ops
     hpct_strategy_plan own = plan_gpus(plan, one_storage);
     if (hpct_model_on_device(plan->model))
         return hpct_replicas_mirrored_gpus(&own)->open(out, &own);
-    hpct_replicas *set = calloc(1, sizeof *set);
-    HPCT_TRY(
-        hpct_context_agree(plan->context, set == NULL ? hpct_fail_memory(sizeof *set) : HPCT_OK));
-    *set = (hpct_replicas){.base = {.ops = ops, .model = plan->model, .timeline = plan->timeline},
-                           .num = hpct_strategy_replicas(plan->options),
-                           .comm = hpct_context_comm(plan->context),
-                           .plan = plan,
-                           .one_storage = one_storage};
+    HPCT_TRY(hpct_strategy_new(out, sizeof(hpct_replicas), ops, plan));
+    hpct_replicas *set = (hpct_replicas *) *out;
+    set->num = hpct_strategy_replicas(plan->options);
+    set->comm = hpct_context_comm(plan->context);
+    set->plan = plan;
+    set->one_storage = one_storage;
     hpct_status status = open_set(set);
     set->plan = NULL; /* may not outlive open */
-    if (status == HPCT_OK)
-        *out = &set->base;
-    else
-        hpct_replicas_close(&set->base);
-    return status;
+    return hpct_strategy_opened(out, status);
 }
 
 void hpct_replicas_close(hpct_strategy *strategy)
 {
     hpct_replicas *set = (hpct_replicas *) strategy;
-    if (set == NULL)
-        return;
     hpct_replicas_pool_close(set->pool);
     for (int k = 0; k < set->num && set->models != NULL; k++) {
         if (k > 0)
@@ -270,7 +263,7 @@ void hpct_replicas_close(hpct_strategy *strategy)
 static hpct_status forward_one(void *argument, int k)
 {
     const hpct_replicas *set = argument;
-    int begin, count = part_of(set, k, set->samples, &begin);
+    int begin, count = part_of(set, k, &begin);
     hpct_model *model = set->models[k];
     hpct_model_take_part(model, set->models[0], begin);
     return hpct_strategy_replica_forward(model, count, set->training);
@@ -288,7 +281,7 @@ hpct_status hpct_replicas_forward(hpct_strategy *strategy, int count, bool train
 static hpct_status backward_one(void *argument, int k)
 {
     const hpct_replicas *set = argument;
-    int begin, count = part_of(set, k, set->samples, &begin);
+    int begin, count = part_of(set, k, &begin);
     hpct_backend_batch_sums *sums = &set->parts[k].sums;
     *sums = (hpct_backend_batch_sums){0};
     HPCT_TRY(
@@ -315,9 +308,7 @@ hpct_status hpct_replicas_backward(hpct_strategy *strategy, int count, int globa
     set->global_samples = global_count;
     hpct_status status = hpct_replicas_pool_run(set->pool, backward_one, set);
     hpct_backend_batch_sums all = sums_of_all(set);
-    sums->loss = all.loss;
-    sums->correct = (double) all.correct;
-    sums->in_top_k = (double) all.in_top_k;
+    hpct_strategy_sums_set(sums, &all);
     return status;
 }
 
@@ -371,7 +362,7 @@ hpct_status hpct_replicas_gather(hpct_strategy *strategy)
 static hpct_status evaluate_one(void *argument, int k)
 {
     const hpct_replicas *set = argument;
-    int begin, count = part_of(set, k, set->samples, &begin);
+    int begin, count = part_of(set, k, &begin);
     hpct_model_take_part(set->models[k], set->models[0], begin);
     return hpct_strategy_replica_evaluate(set->models[k], count, &set->parts[k].sums);
 }
@@ -390,7 +381,7 @@ hpct_status hpct_replicas_outputs(hpct_strategy *strategy, int k, const float **
 {
     const hpct_replicas *set = (const hpct_replicas *) strategy;
     int begin;
-    *count = k < set->num ? part_of(set, k, set->samples, &begin) : -1;
+    *count = k < set->num ? part_of(set, k, &begin) : -1;
     *outputs = *count > 0 ? hpct_model_output(set->models[k]) : NULL;
     return HPCT_OK;
 }

@@ -46,6 +46,12 @@ hpct_status hpct_replicas_open(hpct_strategy **out, const hpct_strategy_ops *ops
                                const hpct_strategy_plan *plan, bool one_storage);
 void hpct_replicas_close(hpct_strategy *strategy);
 
+/* Replica k's share of `samples`, which `num` replicas divide. */
+int hpct_replicas_slice(int samples, int k, int num, int *begin);
+
+/* Replica k's distinct sizes of whole[count] batches, without 0; returns their number. */
+int hpct_replicas_sizes(const int *whole, int count, int k, int num, int *sizes);
+
 /* As in hpct_strategy_ops. Backward leaves each replica's gradients in its own arena. */
 hpct_status hpct_replicas_forward(hpct_strategy *strategy, int count, bool training);
 hpct_status hpct_replicas_backward(hpct_strategy *strategy, int count, int global_count,
