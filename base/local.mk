@@ -23,6 +23,7 @@ base_libfile_la_SOURCES = \
 	base/output.c base/output.h \
 	base/process.c base/process.h \
 	base/protobuf.c base/protobuf.h \
+	base/sort.c base/sort.h \
 	base/tried.c base/tried.h \
 	base/word_list.h
 

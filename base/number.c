@@ -26,9 +26,3 @@ bool hpct_number_parse(const char *text, long min, long max, long *value)
     *value = number;
     return true;
 }
-
-int hpct_number_compare(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}

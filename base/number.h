@@ -11,7 +11,4 @@ bool hpct_number_scan(const char **text, long max, long *value);
 /* True if all of `text` is a number within [min, max], stored in *value. */
 bool hpct_number_parse(const char *text, long min, long max, long *value);
 
-/* Compares doubles, for qsort. */
-int hpct_number_compare(const void *a, const void *b);
-
 #endif

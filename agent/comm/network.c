@@ -2,6 +2,7 @@
  * smaller sums. */
 #include "agent/comm/network.h"
 
+#include "base/sort.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -127,12 +128,6 @@ typedef struct meter {
     double host; /* CPU seconds of this rank per sum in the last measurement */
 } meter;
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 /* Median of `rounds` sums of that many floats, after a warm-up. `apart`: with a pause before each,
  * as after computation: sleeping threads must wake, and ranks do not start at once. */
 static hpct_status time_sums(meter *m, size_t count, int rounds, bool apart, double *seconds)
@@ -150,7 +145,7 @@ static hpct_status time_sums(meter *m, size_t count, int rounds, bool apart, dou
     m->host = (processor_seconds() - before) / rounds;
     if (status != HPCT_OK)
         return status;
-    qsort(all, (size_t) rounds, sizeof *all, by_size);
+    hpct_sort_numbers(all, (size_t) rounds);
     *seconds = all[rounds / 2];
     return agree_on(m->comm, seconds);
 }

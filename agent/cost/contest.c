@@ -1,7 +1,8 @@
 #include "agent/cost/contest.h"
 
+#include "base/sort.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SLOW 2          /* factor of the best time so far */
@@ -10,12 +11,6 @@
 
 /* ---- results so far ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 /* Quantile `share` of the block times, 0 the fastest, 1 the slowest. */
 static double quantile(const hpct_cost_contest *c, int i, double share)
 {
@@ -23,7 +18,7 @@ static double quantile(const hpct_cost_contest *c, int i, double share)
     if (c->blocks[i] == 0)
         return NAN;
     memcpy(sorted, c->seconds[i], sizeof sorted);
-    qsort(sorted, (size_t) c->blocks[i], sizeof *sorted, by_size);
+    hpct_sort_numbers(sorted, (size_t) c->blocks[i]);
     return sorted[(int) (share * (c->blocks[i] - 1))];
 }
 

@@ -1,6 +1,7 @@
 /* Half of the median: what a step on all nodes would wait for most of the time. */
 #include "agent/cost/nodes.h"
 
+#include "base/sort.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -17,12 +18,6 @@ const hpct_cost_figure_form hpct_cost_figure_forms[HPCT_COST_FIGURES] = {
     [HPCT_COST_FIGURE_LATENCY] = {"latency", "latency_us", "latency us", 1e-6, 11},
     [HPCT_COST_FIGURE_LINK] = {"link", "link_mb_per_second", "link MB/s", 1e6, 10},
 };
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
 
 static bool is_worse(hpct_cost_figure figure, double value, double than)
 {
@@ -50,7 +45,7 @@ static void judge_figure(hpct_cost_node_row *rows, int num, hpct_cost_figure fig
     }
     if (known < 2)
         return;
-    qsort(sorted, (size_t) known, sizeof *sorted, by_size);
+    hpct_sort_numbers(sorted, (size_t) known);
     *median = known == 2 ? (sorted[0] + sorted[1]) / 2 : bar(figure, sorted, known);
     for (int i = 0; i < num; i++) /* never of NAN */
         rows[i].slow[figure] =

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/process.h"
 #include "base/progress.h"
+#include "base/sort.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -48,12 +49,6 @@ static int open_unnamed(const char *folder)
     return fd;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 /* Seconds of a piece. */
 static hpct_status write_piece(int fd, const char *piece, const char *folder, double *seconds)
 {
@@ -76,7 +71,7 @@ static hpct_status write_pieces(int fd, const char *piece, const char *folder, d
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
         HPCT_TRY(write_piece(fd, piece, folder, &all[num++]));
     }
-    qsort(all, (size_t) num, sizeof *all, by_size);
+    hpct_sort_numbers(all, (size_t) num);
     *seconds = all[num / 2];
     return HPCT_OK;
 }

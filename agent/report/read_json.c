@@ -4,7 +4,7 @@
 #include "agent/results/metric.h"
 #include "base/below.h"
 #include "base/hint.h"
-#include "base/number.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -156,7 +156,7 @@ static void find_median(hpct_report_run *run)
     }
     if (known == 0)
         return;
-    qsort(sorted, known, sizeof *sorted, hpct_number_compare);
+    hpct_sort_numbers(sorted, known);
     run->epoch_seconds = (sorted[known / 2] + sorted[(known - 1) / 2]) / 2;
 }
 

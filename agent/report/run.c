@@ -6,8 +6,8 @@
 #include "base/below.h"
 #include "base/file.h"
 #include "base/hint.h"
-#include "base/number.h"
 #include "base/output.h"
+#include "base/sort.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -310,7 +310,7 @@ double hpct_report_median_own(const hpct_report_run *run)
     }
     if (count == 0)
         return NAN;
-    qsort(own, count, sizeof *own, hpct_number_compare);
+    hpct_sort_numbers(own, count);
     count -= count > 1; /* the slowest is compared with the others */
     return (own[count / 2] + own[(count - 1) / 2]) / 2;
 }

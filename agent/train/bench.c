@@ -13,9 +13,9 @@
 #include "agent/results/summary.h"
 #include "agent/strategies/strategies.h"
 #include "agent/train/identity.h"
-#include "base/number.h"
 #include "base/process.h"
 #include "base/progress.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/run/profile.h"
@@ -251,7 +251,7 @@ static double one_of(bench_run *run)
         for (int k = 0; k < run->period; k++)
             run->periods[i] += run->seconds[i * run->period + k] / run->period;
     }
-    qsort(run->periods, (size_t) num, sizeof *run->periods, hpct_number_compare);
+    hpct_sort_numbers(run->periods, (size_t) num);
     return run->periods[num / 2];
 }
 

@@ -6,8 +6,8 @@
 #include "agent/results/run_file.h"
 #include "agent/train/means.h"
 #include "agent/train/observer.h"
-#include "base/number.h"
 #include "base/process.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "nn/backend/backend.h"
 #include "nn/backend/cpu/backend.h"
@@ -32,7 +32,7 @@ static double median_step_seconds(const hpct_train_moment *now)
         count = times->num_steps;
     if (count < 1)
         return NAN;
-    qsort(times->steps, (size_t) count, sizeof *times->steps, hpct_number_compare);
+    hpct_sort_numbers(times->steps, (size_t) count);
     return times->steps[count / 2];
 }
 

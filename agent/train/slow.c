@@ -1,10 +1,9 @@
 /* Ratios and minutes. */
 #include "agent/train/slow.h"
 
-#include "base/number.h"
+#include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 double hpct_train_slow_ratio(const double *busy, int nodes, int node, double *scratch)
 {
@@ -15,7 +14,7 @@ double hpct_train_slow_ratio(const double *busy, int nodes, int node, double *sc
     }
     if (others == 0)
         return 1;
-    qsort(scratch, (size_t) others, sizeof *scratch, hpct_number_compare);
+    hpct_sort_numbers(scratch, (size_t) others);
     double median = (scratch[(others - 1) / 2] + scratch[others / 2]) / 2;
     return median > 0 ? busy[node] / median : 1;
 }

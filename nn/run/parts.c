@@ -2,6 +2,7 @@
 #include "nn/run/parts.h"
 
 #include "base/fnv.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "nn/graph/kinds.h"
 #include "nn/graph/parallel.h"
@@ -116,18 +117,12 @@ static hpct_status one_step(hpct_model *model, int n)
     return due ? hpct_model_update(model) : HPCT_OK;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 /* room: [steps] */
 static double median(const hpct_run_times *times, int slot, double *room)
 {
     for (int i = 0; i < times->steps; i++)
         room[i] = times->seconds[(size_t) i * (size_t) times->slots + (size_t) slot];
-    qsort(room, (size_t) times->steps, sizeof *room, compare);
+    hpct_sort_numbers(room, (size_t) times->steps);
     return room[times->steps / 2];
 }
 
