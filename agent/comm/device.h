@@ -33,6 +33,9 @@ typedef struct hpct_comm_device_options {
                          `meeting` is used */
 } hpct_comm_device_options;
 
+/* Between two polls of a device, of which there were `looks`: yields, later sleeps. */
+void hpct_comm_nap(int looks);
+
 /* Agrees on NCCL and opens its communicator; *out is NULL if a rank lacks it. Collective. */
 hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_options *options);
 

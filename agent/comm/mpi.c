@@ -121,32 +121,44 @@ static const hpct_comm_ops mpi_ops = {
     .abandon = mpi_abandon,
 };
 
+/* Groups of the ranks of `whole` with the same color. */
+static hpct_status make_groups(mpi_comm *mpi, MPI_Comm whole, int color, int rank)
+{
+    HPCT_TRY(hpct_mpi_check(MPI_Comm_split(whole, color, rank, &mpi->group), "MPI_Comm_split"));
+    MPI_Comm_set_errhandler(mpi->group, MPI_ERRORS_RETURN);
+    HPCT_TRY(hpct_mpi_check(MPI_Comm_dup(mpi->group, &mpi->reductions), "MPI_Comm_dup"));
+    MPI_Comm_set_errhandler(mpi->reductions, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(mpi->group, &mpi->host.base.rank);
+    MPI_Comm_size(mpi->group, &mpi->host.base.size);
+    return HPCT_OK;
+}
+
+static hpct_status new_comm(mpi_comm **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        return hpct_fail_memory(sizeof **out);
+    (*out)->host.base.ops = &mpi_ops;
+    (*out)->host.carrier = &hpct_mpi_carrier;
+    (*out)->group = (*out)->reductions = MPI_COMM_NULL;
+    return HPCT_OK;
+}
+
 static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
 {
     const mpi_comm *whole = (const mpi_comm *) comm;
-    mpi_comm *part = calloc(1, sizeof *part);
-    if (part == NULL)
-        return hpct_fail_memory(sizeof *part);
-    part->host.base.ops = &mpi_ops;
-    part->host.carrier = &hpct_mpi_carrier;
+    mpi_comm *part;
+    HPCT_TRY(new_comm(&part));
     part->part = true;
     part->place = whole->place;
-    part->group = part->reductions = MPI_COMM_NULL;
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
-    hpct_status status = hpct_mpi_check(
-        MPI_Comm_split(whole->group, color, comm->rank, &part->group), "MPI_Comm_split");
-    if (status == HPCT_OK)
-        status = hpct_mpi_check(MPI_Comm_dup(part->group, &part->reductions), "MPI_Comm_dup");
+    hpct_status status = make_groups(part, whole->group, color, comm->rank);
     hpct_enter_wait(before);
     if (status != HPCT_OK) {
         free_groups(part);
         free(part);
         return status;
     }
-    MPI_Comm_set_errhandler(part->group, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(part->reductions, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(part->group, &part->host.base.rank);
-    MPI_Comm_size(part->group, &part->host.base.size);
     *out = &part->host.base;
     return HPCT_OK;
 }
@@ -219,29 +231,21 @@ bool hpct_comm_mpi_is_told(const char **why)
 hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
                                void (*meet)(void *argument), void *argument)
 {
-    mpi_comm *mpi = calloc(1, sizeof *mpi);
-    hpct_status status = HPCT_OK;
+    mpi_comm *mpi;
     bool initialised = false;
     int world_size = 0, thread_level = 0;
     const char *why;
     *world = 0;
     /* Under srun, MPI_Init (Open MPI 4) would end this process; elsewhere it would start as a
      * singleton. */
-    if (!hpct_comm_mpi_is_told(&why) && !is_set("PMI_RANK")) {
-        free(mpi);
+    if (!hpct_comm_mpi_is_told(&why) && !is_set("PMI_RANK"))
         return hpct_fail(HPCT_ERR_CONFIG,
                          "MPI sees no other rank (%s), but the job has %d: " WAY_OUT, why, size);
-    }
-    if (mpi == NULL)
-        return hpct_fail_memory(sizeof *mpi);
-    mpi->host.base.ops = &mpi_ops;
-    mpi->host.carrier = &hpct_mpi_carrier;
-    mpi->group = mpi->reductions = MPI_COMM_NULL;
-
+    HPCT_TRY(new_comm(&mpi));
     prefer_yielding();
     survive_broken_connections();
     survive_lost_ranks();
-    status =
+    hpct_status status =
         hpct_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &thread_level), "MPI_Init");
     if (status != HPCT_OK)
         goto fail;
@@ -260,12 +264,9 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
     if (meet != NULL)
         meet(argument);
     /* Ranks are the job's, whatever the order in MPI_COMM_WORLD. */
-    status = hpct_mpi_check(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &mpi->group), "MPI_Comm_split");
+    status = make_groups(mpi, MPI_COMM_WORLD, 0, rank);
     if (status != HPCT_OK)
         goto fail;
-    MPI_Comm_set_errhandler(mpi->group, MPI_ERRORS_RETURN);
-    mpi->host.base.size = size;
-    MPI_Comm_rank(mpi->group, &mpi->host.base.rank);
     if (mpi->host.base.rank != rank) {
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "MPI says this is rank %d, the job says %d: two tasks "
@@ -273,18 +274,11 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
                            mpi->host.base.rank, rank);
         goto fail;
     }
-    status = hpct_mpi_check(MPI_Comm_dup(mpi->group, &mpi->reductions), "MPI_Comm_dup");
-    if (status != HPCT_OK)
-        goto fail;
-    MPI_Comm_set_errhandler(mpi->reductions, MPI_ERRORS_RETURN);
     *out = &mpi->host.base;
     return HPCT_OK;
 
 fail:
-    if (mpi->reductions != MPI_COMM_NULL)
-        MPI_Comm_free(&mpi->reductions);
-    if (mpi->group != MPI_COMM_NULL)
-        MPI_Comm_free(&mpi->group);
+    free_groups(mpi);
     if (initialised && world_size != size) /* all ranks of this MPI_COMM_WORLD fail here */
         MPI_Finalize();
     free(mpi);

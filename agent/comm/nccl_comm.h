@@ -109,9 +109,6 @@ hpct_status hpct_nccl_break(nccl_comm *comm, hpct_status status);
 hpct_device_result hpct_nccl_state(nccl_channel *channel);
 bool hpct_nccl_is_gone(const nccl_channel *channel);
 
-/* Between two polls. */
-void hpct_nccl_nap(int looks);
-
 /* ---- nccl_channel.c ---- */
 
 /* Creates a communicator of `size` ranks with rank 0's id: collective, within comm->seconds. */

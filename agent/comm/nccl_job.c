@@ -1,23 +1,12 @@
 /* Jobs in lanes: order of issue, and waits. */
+#include "agent/comm/device.h"
 #include "agent/comm/nccl_comm.h"
 #include "base/progress.h"
 #include "base/status.h"
 
-#include <sched.h>
 #include <stdio.h>
-#include <time.h>
 
-#define PATIENCE 2000 /* polls with sched_yield before it sleeps */
-#define NAP_NANOSECONDS 50000
 #define LOOKS_PER_CHECK 64 /* polls of an event per check of the communicator */
-
-void hpct_nccl_nap(int looks)
-{
-    if (looks > PATIENCE)
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
-    else
-        sched_yield();
-}
 
 hpct_status hpct_nccl_lane_open(nccl_lane *lane, const nccl_comm *comm)
 {
@@ -187,7 +176,7 @@ static hpct_status enqueue(nccl_job *job)
     hpct_status status = HPCT_OK;
     for (int looks = 0; job->state == NCCL_QUEUED && status == HPCT_OK; looks++) {
         if (looks > 0)
-            hpct_nccl_nap(looks);
+            hpct_comm_nap(looks);
         status = hpct_nccl_pump(job->comm);
     }
     hpct_enter_wait(before);
@@ -234,7 +223,7 @@ hpct_status hpct_nccl_finish(nccl_job *job)
             result = hpct_nccl_state(job->used != NULL ? job->used : job->comm->channel);
         status = check(job->comm, result, job->what);
         if (status == HPCT_OK && job->state == NCCL_ENQUEUED) {
-            hpct_nccl_nap(looks);
+            hpct_comm_nap(looks);
             status = hpct_nccl_pump(job->comm);
         }
     }
@@ -261,7 +250,7 @@ hpct_status hpct_nccl_settle(nccl_comm *comm)
          status == HPCT_OK &&
          !(is_settled(comm->lane) && is_settled(&comm->up.lane) && is_settled(&comm->down.lane));
          looks++) {
-        hpct_nccl_nap(looks);
+        hpct_comm_nap(looks);
         status = hpct_nccl_pump(comm);
     }
     hpct_enter_wait(before);
@@ -278,7 +267,7 @@ hpct_status hpct_nccl_rest(nccl_comm *comm)
         status = check(comm, calls->record(once->done, comm->lane->stream), "waiting for NCCL");
     hpct_device_result result = HPCT_DEVICE_BUSY;
     for (int looks = 0; status == HPCT_OK && result == HPCT_DEVICE_BUSY; looks++) {
-        hpct_nccl_nap(looks);
+        hpct_comm_nap(looks);
         result = calls->query(once->done);
         if (result == HPCT_DEVICE_BUSY && looks % LOOKS_PER_CHECK == LOOKS_PER_CHECK - 1)
             status = check(comm, hpct_nccl_state(comm->channel), "waiting for NCCL");

@@ -2,17 +2,14 @@
 #include "agent/comm/staged.h"
 
 #include "agent/comm/agree.h"
+#include "agent/comm/device.h"
 #include "base/progress.h"
 #include "base/status.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define STAGE_BYTES ((size_t) 4 << 20)
-#define PATIENCE 2000 /* polls with sched_yield before it sleeps */
-#define NAP_NANOSECONDS 50000
 
 typedef struct staged_comm {
     hpct_comm base;
@@ -32,14 +29,6 @@ static hpct_status check(const staged_comm *comm, hpct_device_result result, con
                      comm->calls->error());
 }
 
-static void nap(int looks)
-{
-    if (looks > PATIENCE)
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
-    else
-        sched_yield();
-}
-
 /* Copies after the compute stream's work; returns when done. */
 static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src, size_t bytes)
 {
@@ -53,7 +42,7 @@ static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src,
         result = calls->query(comm->event);
         if (result != HPCT_DEVICE_BUSY)
             break;
-        nap(looks);
+        hpct_comm_nap(looks);
     }
     hpct_enter_wait(before);
     return check(comm, result, "a copy between the GPU and the host");
@@ -65,39 +54,34 @@ static hpct_status allreduce_sum(hpct_comm *base, float *data, size_t count)
 {
     staged_comm *comm = (staged_comm *) base;
     hpct_comm *under = comm->under;
-    hpct_status status = HPCT_OK;
     size_t most = STAGE_BYTES / sizeof *data;
     if (!comm->calls->is_device(data))
         return under->ops->allreduce_sum(under, data, count);
-    for (size_t part; count > 0 && status == HPCT_OK; data += part, count -= part) {
+    for (size_t part; count > 0; data += part, count -= part) {
         part = count < most ? count : most;
-        status = copy_now(comm, comm->stage, data, part * sizeof *data);
-        if (status == HPCT_OK)
-            status = under->ops->allreduce_sum(under, (float *) (void *) comm->stage, part);
-        if (status == HPCT_OK)
-            status = copy_now(comm, data, comm->stage, part * sizeof *data);
+        HPCT_TRY(copy_now(comm, comm->stage, data, part * sizeof *data));
+        HPCT_TRY(under->ops->allreduce_sum(under, (float *) (void *) comm->stage, part));
+        HPCT_TRY(copy_now(comm, data, comm->stage, part * sizeof *data));
     }
-    return status;
+    return HPCT_OK;
 }
 
 static hpct_status broadcast(hpct_comm *base, void *data, size_t bytes, int root)
 {
     staged_comm *comm = (staged_comm *) base;
     hpct_comm *under = comm->under;
-    hpct_status status = HPCT_OK;
     char *at = data;
     if (!comm->calls->is_device(data))
         return under->ops->broadcast(under, data, bytes, root);
-    for (size_t part; bytes > 0 && status == HPCT_OK; at += part, bytes -= part) {
+    for (size_t part; bytes > 0; at += part, bytes -= part) {
         part = bytes < STAGE_BYTES ? bytes : STAGE_BYTES;
         if (base->rank == root)
-            status = copy_now(comm, comm->stage, at, part);
-        if (status == HPCT_OK)
-            status = under->ops->broadcast(under, comm->stage, part, root);
-        if (status == HPCT_OK && base->rank != root)
-            status = copy_now(comm, at, comm->stage, part);
+            HPCT_TRY(copy_now(comm, comm->stage, at, part));
+        HPCT_TRY(under->ops->broadcast(under, comm->stage, part, root));
+        if (base->rank != root)
+            HPCT_TRY(copy_now(comm, at, comm->stage, part));
     }
-    return status;
+    return HPCT_OK;
 }
 
 static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_t bytes)
@@ -106,22 +90,19 @@ static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_
     hpct_comm *under = comm->under;
     size_t size = (size_t) base->size, most = STAGE_BYTES / (size + 1), part;
     bool from_device = comm->calls->is_device(mine), to_device = comm->calls->is_device(all);
-    hpct_status status = HPCT_OK;
     if (!from_device && !to_device)
         return under->ops->allgather(under, mine, all, bytes);
     if (most == 0)
         return hpct_fail(HPCT_ERR_INTERNAL, "allgather of device memory over %zu ranks", size);
-    for (size_t begin = 0; begin < bytes && status == HPCT_OK; begin += part) {
+    for (size_t begin = 0; begin < bytes; begin += part) {
         part = bytes - begin < most ? bytes - begin : most;
-        char *gathered = comm->stage + part;
-        status = copy_now(comm, comm->stage, (const char *) mine + begin, part);
-        if (status == HPCT_OK)
-            status = under->ops->allgather(under, comm->stage, gathered, part);
-        for (size_t rank = 0; rank < size && status == HPCT_OK; rank++)
-            status =
-                copy_now(comm, (char *) all + rank * bytes + begin, gathered + rank * part, part);
+        char *gathered = comm->stage + part, *to = (char *) all + begin;
+        HPCT_TRY(copy_now(comm, comm->stage, (const char *) mine + begin, part));
+        HPCT_TRY(under->ops->allgather(under, comm->stage, gathered, part));
+        for (size_t rank = 0; rank < size; rank++)
+            HPCT_TRY(copy_now(comm, to + rank * bytes, gathered + rank * part, part));
     }
-    return status;
+    return HPCT_OK;
 }
 
 /* ---- reductions ---- */
@@ -269,7 +250,7 @@ static hpct_status wait(hpct_comm_reduction *r)
     for (int looks = 0; r->state == LEAVING && status == HPCT_OK; looks++) {
         status = progress(&r->comm->base);
         if (status == HPCT_OK && r->state == LEAVING)
-            nap(looks);
+            hpct_comm_nap(looks);
     }
     hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     while (r->state == TRAVELLING && status == HPCT_OK)

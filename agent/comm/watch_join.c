@@ -19,7 +19,8 @@
 #define FIRST_NOTICE_MS 10000  /* time until missing ranks are printed; then every NOTICE_MS */
 #define NOTICE_MS 60000
 
-const char *hpct_comm_watch_node_of(const hpct_comm_watch *watch, int rank)
+/* A rank's node as far as known while connecting, such as "node1"; else "its node". */
+static const char *node_of(const hpct_comm_watch *watch, int rank)
 {
     return watch->options.rank_nodes == NULL ? "its node" : watch->options.rank_nodes[rank];
 }
@@ -37,7 +38,7 @@ static void begin(hpct_comm_watch *watch, hpct_comm_member *member, int rank,
     member->silence_ms = watch->options.silence_ms > 0
                              ? watch->options.silence_ms
                              : hpct_net_link_silence_ms(session->fd, HPCT_NET_LINK_OUTAGE_MS);
-    hpct_net_frame_set(member->node, sizeof member->node, hpct_comm_watch_node_of(watch, rank));
+    hpct_net_frame_set(member->node, sizeof member->node, node_of(watch, rank));
     hpct_net_link_send(&member->link, &hello);
 }
 
@@ -75,7 +76,7 @@ static void print_missing(const hpct_comm_watch *watch)
         if (is_connected(watch, rank))
             continue;
         length += snprintf(line + length, sizeof line - (size_t) length, "%s rank %d (%.60s)",
-                           named++ > 0 ? "," : "", rank, hpct_comm_watch_node_of(watch, rank));
+                           named++ > 0 ? "," : "", rank, node_of(watch, rank));
     }
     fprintf(stderr, "%s%s\n", line, named < watch->options.size - 1 - watch->here ? ", …" : "");
 }
@@ -87,8 +88,7 @@ bool hpct_comm_watch_still_joining(hpct_comm_watch *watch, int64_t now, hpct_net
         while (is_connected(watch, rank))
             rank++;
         *missing = (hpct_net_frame){.type = HPCT_NET_FRAME_LOST, .rank = (uint32_t) rank};
-        hpct_net_frame_set(missing->node, sizeof missing->node,
-                           hpct_comm_watch_node_of(watch, rank));
+        hpct_net_frame_set(missing->node, sizeof missing->node, node_of(watch, rank));
         snprintf(missing->text, sizeof missing->text, "it did not come within %d s",
                  watch->options.join_seconds);
         int others = watch->options.size - 1 - watch->here - 1;
@@ -152,8 +152,8 @@ static hpct_status try_address(hpct_comm_watch *watch, const char *address, int6
 
 static hpct_status lost_zero(const hpct_comm_watch *watch, const char *how)
 {
-    return hpct_fail(HPCT_ERR_PEER, "rank 0 on %s was lost: %s (tried %s)",
-                     hpct_comm_watch_node_of(watch, 0), how, watch->options.addresses[0]);
+    return hpct_fail(HPCT_ERR_PEER, "rank 0 on %s was lost: %s (tried %s)", node_of(watch, 0), how,
+                     watch->options.addresses[0]);
 }
 
 /* Sets *since_ms to the time since when `so` is true; 0: false. */
@@ -206,8 +206,8 @@ static hpct_status search_zero(hpct_comm_watch *watch)
         if (joined || status != HPCT_OK)
             return status;
         if (!said && now - began >= FIRST_NOTICE_MS && options->rank == 1) {
-            fprintf(stderr, "hpc-train: waiting for rank 0 (%s) at %s\n",
-                    hpct_comm_watch_node_of(watch, 0), options->addresses[0]);
+            fprintf(stderr, "hpc-train: waiting for rank 0 (%s) at %s\n", node_of(watch, 0),
+                    options->addresses[0]);
             said = true;
         }
         usleep((useconds_t) wait_ms * 1000);

@@ -81,7 +81,4 @@ bool hpct_comm_watch_still_gains(hpct_comm_watch *watch, int64_t now, hpct_net_f
 /* Prints a line on stderr with a timeout, as stderr may block. */
 void hpct_comm_watch_say(const char *line, int patience_ms);
 
-/* A rank's node as far as known while connecting, such as "node1"; else "its node". */
-const char *hpct_comm_watch_node_of(const hpct_comm_watch *watch, int rank);
-
 #endif

@@ -90,9 +90,9 @@ static int find_node(const check *c, const char *name)
 /* Nodes in the order of their first ranks. */
 static hpct_status find_nodes(check *c)
 {
-    char mine[HPCT_COST_NODE_NAME] = "", *all = calloc((size_t) c->comm->size, sizeof mine);
-    hpct_status status = hpct_context_agree(
-        c->context, all == NULL ? hpct_fail_memory((size_t) c->comm->size * sizeof mine) : HPCT_OK);
+    hpct_status status;
+    char mine[HPCT_COST_NODE_NAME] = "";
+    char *all = hpct_context_allocate(c->context, (size_t) c->comm->size * sizeof mine, &status);
     snprintf(mine, sizeof mine, "%s", hpct_context_node(c->context));
     if (status == HPCT_OK)
         status = c->comm->ops->allgather(c->comm, mine, all, sizeof mine);

@@ -265,8 +265,8 @@ static hpct_status measure(hpct_context *context, const hpct_cost_emulate_option
     turns order;
     yardstick by = {0};
     bool late = true;
-    uint64_t *all = calloc((size_t) comm->size, sizeof *all);
-    hpct_status status = hpct_context_agree(context, all == NULL ? hpct_fail_memory(0) : HPCT_OK);
+    hpct_status status;
+    uint64_t *all = hpct_context_allocate(context, (size_t) comm->size * sizeof *all, &status);
     if (status == HPCT_OK)
         status = find_turns(comm, hpct_model_parts_fingerprint(o->model) + (uint64_t) o->count, all,
                             &order);

@@ -133,7 +133,8 @@ bool hpct_launch_finds(char *const *options, const char *program)
     return found;
 }
 
-const char *hpct_launch_export(char *const *options)
+/* The value of --export, or of its variables; NULL: all is exported. */
+static const char *find_export(char *const *options)
 {
     bool own = getenv("SRUN_EXPORT_ENV") != NULL; /* overrides the job's */
     const char *value =
@@ -189,7 +190,7 @@ char **hpct_launch_command(char *const *options, char *const *program,
                            const hpct_launch_place *place)
 {
     static char exact[] = "--exact"; /* --exclusive is this, and forbids --overlap */
-    const char *export = hpct_launch_export(options);
+    const char *export = find_export(options);
     size_t size = (export != NULL ? strlen(export) : 0) +
                   (place != NULL ? strlen(place->list) : 0) + sizeof HANDED_ON + 256;
     char **words = calloc(count_words(options) + count_words(program) + 16, sizeof *words);

@@ -27,9 +27,6 @@ bool hpct_launch_goes_on(char *const *options);
 /* Whether the program can be started on this node, or it depends on options where it is. */
 bool hpct_launch_finds(char *const *options, const char *program);
 
-/* The value of --export, or of its variables; NULL: all is exported. */
-const char *hpct_launch_export(char *const *options);
-
 /* Where a run's tasks are. */
 typedef struct hpct_launch_place {
     int nodes, tasks;

@@ -314,6 +314,16 @@ hpct_status hpct_context_agree(hpct_context *context, hpct_status status)
     return status;
 }
 
+void *hpct_context_allocate(hpct_context *context, size_t bytes, hpct_status *status)
+{
+    void *memory = calloc(1, bytes);
+    *status = hpct_context_agree(context, memory == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    if (*status == HPCT_OK)
+        return memory;
+    free(memory);
+    return NULL;
+}
+
 bool hpct_context_all_know(const hpct_context *context, hpct_status status)
 {
     return context->agreed == status || context->config->size == 1;

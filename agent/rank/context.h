@@ -30,6 +30,10 @@ hpct_status hpct_context_network(hpct_context *context, hpct_comm_network *netwo
  * heartbeats. */
 hpct_status hpct_context_open_over(hpct_context **out, hpct_comm *comm, const char *node);
 
+/* Memory for so many bytes, zeros, that the caller frees; NULL if a rank has none, and *status is
+ * then the error. Collective. */
+void *hpct_context_allocate(hpct_context *context, size_t bytes, hpct_status *status);
+
 /* Whether all ranks have this error from hpct_context_agree and can continue together. */
 bool hpct_context_all_know(const hpct_context *context, hpct_status status);
 

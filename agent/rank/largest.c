@@ -10,9 +10,8 @@ hpct_status hpct_rank_largest(hpct_context *context, double *values, int count)
 {
     hpct_comm *comm = hpct_context_comm(context);
     size_t bytes = (size_t) count * sizeof *values;
-    double *all = malloc((size_t) comm->size * bytes);
-    hpct_status status = hpct_context_agree(
-        context, all == NULL ? hpct_fail_memory((size_t) comm->size * bytes) : HPCT_OK);
+    hpct_status status;
+    double *all = hpct_context_allocate(context, (size_t) comm->size * bytes, &status);
     if (status == HPCT_OK)
         status = comm->ops->allgather(comm, values, all, bytes);
     for (int i = 0; status == HPCT_OK && i < comm->size * count; i++) {

@@ -32,10 +32,9 @@ static hpct_status compare(hpct_context *context, const hpct_strategy_alike *how
 hpct_status hpct_strategy_build_alike(hpct_context *context, const hpct_strategy_alike *how)
 {
     size_t bytes = (size_t) hpct_context_size(context) * sizeof(layout_record);
-    layout_record *records = malloc(bytes);
     int differs = 0, other = 0;
-    hpct_status status =
-        hpct_context_agree(context, records == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    hpct_status status;
+    layout_record *records = hpct_context_allocate(context, bytes, &status);
     for (int plain = 0; plain < 2 && status == HPCT_OK && differs >= 0; plain++) {
         uint64_t layout = 0;
         status = hpct_context_agree(context, how->build(how->argument, plain == 1, &layout));

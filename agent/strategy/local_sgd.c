@@ -68,10 +68,8 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
 {
     size_t count;
     bool grouped = false;
-    int *groups = calloc((size_t) l->comm->size, sizeof *groups);
-    hpct_status status = hpct_context_agree(
-        context,
-        groups == NULL ? hpct_fail_memory((size_t) l->comm->size * sizeof *groups) : HPCT_OK);
+    hpct_status status;
+    int *groups = hpct_context_allocate(context, (size_t) l->comm->size * sizeof *groups, &status);
     if (status == HPCT_OK)
         status = hpct_grad_buckets_groups(context, HPCT_WIRE_FP32, groups, &grouped);
     if (status == HPCT_OK) {

@@ -159,10 +159,9 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
 /* Broadcasts rank 0's weights and states, one stage at a time, and copies them into the stages. */
 static hpct_status share_weights(const pipeline *p)
 {
+    hpct_status status;
     size_t bytes = largest_record(p->whole, &p->cut, true) * sizeof(float);
-    float *floats = malloc(bytes);
-    hpct_status status =
-        hpct_context_agree(p->context, floats == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    float *floats = hpct_context_allocate(p->context, bytes, &status);
     for (int stage = 0; stage < p->layout.stages && status == HPCT_OK; stage++) {
         hpct_run_record record = record_of(p->whole, &p->cut, stage, false);
         if (p->comm->rank == 0)
@@ -286,15 +285,13 @@ static hpct_status count_bytes(pipeline *p, int samples)
     int64_t begin, own = hpct_data_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
     size_t sent = hpct_split_stage_message(p->stage, (int) own, true, true) +
                   hpct_split_stage_message(p->stage, (int) own, false, false);
-    int64_t floats = (int64_t) sent + HPCT_STRATEGY_SUMS_FLOATS, *all;
+    int64_t floats = (int64_t) sent + HPCT_STRATEGY_SUMS_FLOATS;
     if (p->peers != NULL)
         floats += (int64_t) p->arena_floats / hpct_model_gradient_accumulation(p->model) +
                   (int64_t) hpct_model_synced_floats(p->model) *
                       hpct_strategy_stage_layout_pieces(&p->layout, samples);
-    size_t bytes = (size_t) p->comm->size * sizeof *all;
-    all = malloc(bytes);
-    hpct_status status =
-        hpct_context_agree(p->context, all == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    hpct_status status;
+    int64_t *all = hpct_context_allocate(p->context, (size_t) p->comm->size * sizeof *all, &status);
     if (status == HPCT_OK)
         status = p->comm->ops->allgather(p->comm, &floats, all, sizeof floats);
     for (int rank = 0; status == HPCT_OK && rank < p->comm->size; rank++)
@@ -483,10 +480,9 @@ static hpct_status pipeline_apply(hpct_strategy *strategy)
 static hpct_status pipeline_gather(hpct_strategy *strategy)
 {
     pipeline *p = (pipeline *) strategy;
+    hpct_status status;
     size_t bytes = largest_record(p->whole, &p->cut, true) * sizeof(float);
-    float *floats = malloc(bytes);
-    hpct_status status =
-        hpct_context_agree(p->context, floats == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
+    float *floats = hpct_context_allocate(p->context, bytes, &status);
     if (status == HPCT_OK && p->peers != NULL)
         status = hpct_strategy_replica_mean_states(p->peers, p->model);
     for (int stage = 0; stage < p->layout.stages && status == HPCT_OK; stage++) {

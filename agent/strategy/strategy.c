@@ -5,7 +5,6 @@
 #include "base/status.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan)
 {
@@ -56,16 +55,11 @@ hpct_status hpct_strategy_evaluation_build(const hpct_strategy_plan *plan)
 hpct_status hpct_strategy_new(hpct_strategy **out, size_t bytes, const hpct_strategy_ops *ops,
                               const hpct_strategy_plan *plan)
 {
-    *out = calloc(1, bytes);
-    hpct_status status =
-        hpct_context_agree(plan->context, *out == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
-    if (status != HPCT_OK) {
-        free(*out);
-        *out = NULL;
-        return status;
-    }
-    **out = (hpct_strategy){.ops = ops, .model = plan->model, .timeline = plan->timeline};
-    return HPCT_OK;
+    hpct_status status;
+    *out = hpct_context_allocate(plan->context, bytes, &status);
+    if (*out != NULL)
+        **out = (hpct_strategy){.ops = ops, .model = plan->model, .timeline = plan->timeline};
+    return status;
 }
 
 hpct_status hpct_strategy_opened(hpct_strategy **out, hpct_status status)

@@ -51,11 +51,11 @@ hpct_status hpct_grad_buckets_groups(hpct_context *context, hpct_wire wire, int 
 {
     hpct_comm *comm = hpct_context_comm(context);
     size_t size = (size_t) comm->size;
-    char mine[NODE_BYTES] = "", *nodes = malloc(size * sizeof mine);
+    hpct_status status;
+    char mine[NODE_BYTES] = "",
+         *nodes = hpct_context_allocate(context, size * sizeof mine, &status);
     int num = 0;
     *grouped = false;
-    hpct_status status =
-        hpct_context_agree(context, nodes == NULL ? hpct_fail_memory(size * sizeof mine) : HPCT_OK);
     strncpy(mine, hpct_context_node(context), sizeof mine - 1);
     if (status == HPCT_OK)
         status = comm->ops->allgather(comm, mine, nodes, sizeof mine);
@@ -212,11 +212,6 @@ hpct_status hpct_grad_buckets_sums(hpct_grad_buckets *b)
 {
     HPCT_TRY(b->ops->start(b->sums));
     return b->ops->wait(b->sums);
-}
-
-int hpct_grad_buckets_count(const hpct_grad_buckets *b)
-{
-    return b->num;
 }
 
 size_t hpct_grad_buckets_bytes(const hpct_grad_buckets *b)

@@ -51,7 +51,6 @@ hpct_status hpct_grad_buckets_finish(hpct_grad_buckets *buckets);
  * advance before it. */
 hpct_status hpct_grad_buckets_sums(hpct_grad_buckets *buckets);
 
-int hpct_grad_buckets_count(const hpct_grad_buckets *buckets);
 /* Bytes a rank passes to reductions in a step with gradients, and in one with sums only. */
 size_t hpct_grad_buckets_bytes(const hpct_grad_buckets *buckets);
 size_t hpct_grad_buckets_sum_bytes(const hpct_grad_buckets *buckets);

@@ -148,9 +148,8 @@ static hpct_status deal(mirrored_gpus *m)
     bool take = false;
     hpct_comm *ranks = hpct_context_comm(m->context);
     const hpct_nccl_card *mine = m->cards + ranks->rank * m->num;
-    hpct_nccl_card *own = malloc((size_t) m->num * sizeof *own);
-    hpct_status status = hpct_context_agree(
-        m->context, own == NULL ? hpct_fail_memory((size_t) m->num * sizeof *own) : HPCT_OK);
+    hpct_status status;
+    hpct_nccl_card *own = hpct_context_allocate(m->context, (size_t) m->num * sizeof *own, &status);
     if (status == HPCT_OK) {
         memcpy(own, mine, (size_t) m->num * sizeof *own);
         status = ranks->ops->allgather(ranks, own, m->cards, (size_t) m->num * sizeof *own);

@@ -195,11 +195,6 @@ hpct_status hpct_replicas_pool_run(hpct_replicas_pool *pool, hpct_replicas_pool_
     return status == HPCT_OK ? HPCT_OK : hpct_fail(status, "%s", pool->message);
 }
 
-int hpct_replicas_pool_members(const hpct_replicas_pool *pool)
-{
-    return pool->options.members;
-}
-
 /* ---- opening and closing ---- */
 
 static hpct_status start(hpct_replicas_pool *pool)

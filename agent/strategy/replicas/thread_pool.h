@@ -43,6 +43,4 @@ hpct_status hpct_replicas_pool_run(hpct_replicas_pool *pool, hpct_replicas_pool_
  * processes; same bits for all. Called by all members in the same order with the same counts. */
 hpct_status hpct_replicas_pool_sum(hpct_replicas_pool *pool, int member, float *data, size_t count);
 
-int hpct_replicas_pool_members(const hpct_replicas_pool *pool);
-
 #endif
