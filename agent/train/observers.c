@@ -7,18 +7,19 @@
 #include <stdlib.h>
 
 /* In the order of calls, which is the same on all ranks, and so is that of their collective calls.
+ * run.json reads what a killed start left in status.json before it is written again.
  * What prints a step or an epoch comes before what prints what follows from it. The end is in
  * reverse: run.json has the errors of the outputs below it. Checkpoints are saved after all of
  * them. */
 static const hpct_train_observer *const observers[] = {
     &hpct_train_observe_pace,     /* pace.jsonl, slow nodes; collective every few seconds */
     &hpct_train_observe_deadline, /* the job's time limit: raises a signal, which steps reduce */
-    &hpct_train_observe_live,     /* status.json, --metrics-file */
     &hpct_train_observe_progress, /* standard output */
     &hpct_train_observe_board,    /* event files; collective where histograms are due */
     &hpct_train_observe_history,  /* history.csv, metrics.jsonl; settles the log folder */
     &hpct_train_observe_timeline, /* collective at the end */
     &hpct_train_observe_run_file, /* run.json, --summary-json; collective at the end */
+    &hpct_train_observe_live,     /* status.json, --metrics-file */
     &hpct_train_observe_matrix,   /* --confusion-matrix */
     &hpct_train_observe_best,     /* collective with --save-best */
     &hpct_train_observe_control,  /* stopping, learning rates, callbacks; collective where they
