@@ -144,6 +144,7 @@ nn_libnn_la_LIBADD = nn/libnnop.la nn/libnncpu.la base/libbase.la base/libfile.l
 # Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.
 nn_keras = \
 	nn/file/keras/elements.c nn/file/keras/elements.h \
+	nn/file/keras/fields.c nn/file/keras/fields.h \
 	nn/file/keras/initializers.c nn/file/keras/initializers.h \
 	nn/file/keras/keras.h \
 	nn/file/keras/layers.c \

@@ -11,8 +11,7 @@ static const char *name_of(const hpct_model *model, int tensor)
 
 static json_t *describe_layer(const hpct_model *model, const hpct_layer *layer)
 {
-    const hpct_keras_class *class = hpct_keras_find(layer->type);
-    json_t *settings = class != NULL && class->settings != NULL ? class->settings(layer) : NULL;
+    json_t *settings = hpct_keras_settings(layer);
     json_t *object =
         json_pack("{s:s, s:s, s:[]}", "name", layer->name, "class", layer->type, "reads");
     json_t *reads = json_object_get(object, "reads");

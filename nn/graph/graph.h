@@ -14,6 +14,11 @@
 
 #define HPCT_GRAPH_NAME_SIZE 64
 
+typedef struct hpct_layer_rescaling {
+    double scale, offset;
+    hpct_per_channel each; /* unless of 0 channels: per channel, in place of the two */
+} hpct_layer_rescaling;
+
 /* Configuration of layers, as far as shapes do not determine it. */
 typedef union hpct_layer_config {
     hpct_activation activation;
@@ -39,11 +44,10 @@ typedef union hpct_layer_config {
     double gaussian_noise; /* standard deviation */
     double layer_scale;    /* initial value */
     double scaled_add;     /* scale */
-    int permute[HPCT_MAX_RANK];
-    struct {
-        double scale, offset;
-        hpct_per_channel each; /* unless of 0 channels: per channel, in place of the two */
-    } rescaling;
+    bool keepdims;         /* of global poolings */
+    hpct_shape shape;      /* Reshape; Permute: its axes */
+    int size[2];           /* Resizing, RandomCrop: height, width */
+    hpct_layer_rescaling rescaling;
     hpct_per_channel normalization; /* 0 channels: by its states */
     hpct_relu relu;
     double slope; /* LeakyReLU, ELU */

@@ -1,5 +1,5 @@
-/* Elementwise layers of Keras: activations with settings, Multiply, Rescaling, Normalization,
- * Dropout; and operators between tensors and numbers. */
+/* Settings of elementwise layers of Keras that are not one member each; and operators between
+ * tensors and numbers. */
 #include "nn/file/keras/elements.h"
 
 #include <float.h>
@@ -8,58 +8,21 @@
 
 /* ---- activations ---- */
 
-/* Keras' two usual ones are written as Activation. */
-void hpct_keras_add_relu(hpct_keras_layer *layer)
-{
-    hpct_relu relu = {.max_value = INFINITY}; /* null */
-    if (hpct_keras_has(layer, "max_value"))
-        relu.max_value = hpct_keras_number(layer, "max_value", 0);
-    relu.negative_slope = hpct_keras_number(layer, "negative_slope", 0);
-    relu.threshold = hpct_keras_number(layer, "threshold", 0);
-    bool plain = relu.negative_slope == 0 && relu.threshold == 0;
-    if (!hpct_keras_taken(layer))
-        return;
-    if (plain && relu.max_value == 6)
-        hpct_model_add_activation(layer->model, HPCT_RELU6);
-    else if (plain && relu.max_value == INFINITY)
-        hpct_model_add_activation(layer->model, HPCT_RELU);
-    else
-        hpct_model_add_relu(layer->model, &relu);
-}
-
-json_t *hpct_keras_relu_settings(const hpct_layer *layer)
-{
-    const hpct_relu *relu = &layer->config.relu;
-    json_t *most = isfinite(relu->max_value) ? json_real(relu->max_value) : json_null();
-    return json_pack("{s:o, s:f, s:f}", "max_value", most, "negative_slope", relu->negative_slope,
-                     "threshold", relu->threshold);
-}
-
-/* Keras 2 calls it alpha. */
-void hpct_keras_add_leaky_relu(hpct_keras_layer *layer)
+/* Keras 2 calls LeakyReLU's alpha. */
+static void read_slope(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
 {
     double slope = hpct_keras_number(layer, "alpha", 0.3);
-    slope = hpct_keras_number(layer, "negative_slope", slope);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_leaky_relu(layer->model, slope);
+    *(double *) member = hpct_keras_number(layer, field->key, slope);
 }
 
-json_t *hpct_keras_leaky_relu_settings(const hpct_layer *layer)
+static int write_slope(json_t *settings, const hpct_keras_field *field, const hpct_layer *layer,
+                       const void *member)
 {
-    return json_pack("{s:f}", "negative_slope", layer->config.slope);
+    (void) layer;
+    return json_object_set_new(settings, field->key, json_real(*(const double *) member));
 }
 
-void hpct_keras_add_elu(hpct_keras_layer *layer)
-{
-    double alpha = hpct_keras_number(layer, "alpha", 1);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_elu(layer->model, alpha);
-}
-
-json_t *hpct_keras_elu_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f}", "alpha", layer->config.slope);
-}
+const hpct_keras_special hpct_keras_slope = {read_slope, write_slope};
 
 /* All axes but the batch's and the last, each once, as in [1, 2]. */
 static bool shares_all(const json_t *axes, int rank)
@@ -74,26 +37,29 @@ static bool shares_all(const json_t *axes, int rank)
     return json_array_size(axes) == (size_t) rank - 1 && found == (1u << rank) - 2;
 }
 
-void hpct_keras_add_prelu(hpct_keras_layer *layer)
+static void read_shared_axes(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
 {
     int rank = layer->model->tensors[layer->inputs[0]].shape.rank;
-    json_t *axes = hpct_keras_take_or_null(layer, "shared_axes");
+    json_t *axes = hpct_keras_take_or_null(layer, field->key);
     bool none = axes == NULL || (json_is_array(axes) && json_array_size(axes) == 0);
     if (!none && !shares_all(axes, rank))
         hpct_keras_fail(layer, "shared_axes other than none, or all but the last, are not "
                                "supported");
     json_decref(axes);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_prelu(layer->model, !none);
+    *(bool *) member = !none;
 }
 
-json_t *hpct_keras_prelu_settings(const hpct_layer *layer)
+static int write_shared_axes(json_t *settings, const hpct_keras_field *field,
+                             const hpct_layer *layer, const void *member)
 {
-    json_t *axes = layer->config.shared ? json_array() : json_null();
-    for (int i = 1; layer->config.shared && i < layer->output.rank; i++)
+    const bool *shared = member;
+    json_t *axes = *shared ? json_array() : json_null();
+    for (int i = 1; *shared && i < layer->output.rank; i++)
         json_array_append_new(axes, json_integer(i));
-    return json_pack("{s:o}", "shared_axes", axes);
+    return json_object_set_new(settings, field->key, axes);
 }
+
+const hpct_keras_special hpct_keras_shared_axes = {read_shared_axes, write_shared_axes};
 
 /* ---- Rescaling, Normalization ---- */
 
@@ -118,20 +84,20 @@ static void take_numbers(hpct_keras_layer *layer, const char *key, int channels,
 }
 
 /* Both keys' numbers per channel. */
-static hpct_per_channel take_each(hpct_keras_layer *layer, const char *first, const char *second)
+static void take_each(hpct_keras_layer *layer, const char *first, const char *second,
+                      hpct_per_channel *each)
 {
     const hpct_shape *shape = &layer->model->tensors[layer->inputs[0]].shape;
-    hpct_per_channel each = {.channels = shape->size[shape->rank - 1]};
-    if (each.channels > HPCT_MAX_GIVEN) {
+    each->channels = shape->size[shape->rank - 1];
+    if (each->channels > HPCT_MAX_GIVEN) {
         hpct_keras_fail(layer,
                         "%s per channel is supported for at most %d channels, but there "
                         "are %d",
-                        first, HPCT_MAX_GIVEN, each.channels);
-        return each;
+                        first, HPCT_MAX_GIVEN, each->channels);
+        return;
     }
-    take_numbers(layer, first, each.channels, each.first);
-    take_numbers(layer, second, each.channels, each.second);
-    return each;
+    take_numbers(layer, first, each->channels, each->first);
+    take_numbers(layer, second, each->channels, each->second);
 }
 
 static json_t *list_of(const double *numbers, int count)
@@ -142,74 +108,64 @@ static json_t *list_of(const double *numbers, int count)
     return list;
 }
 
-void hpct_keras_add_rescaling(hpct_keras_layer *layer)
+/* Two settings; "scale" is required. */
+static void read_scale(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
 {
-    hpct_keras_need(layer, "scale");
-    bool lists = json_is_array(json_object_get(layer->settings, "scale")) ||
+    hpct_layer_rescaling *rescaling = member;
+    bool lists = json_is_array(json_object_get(layer->settings, field->key)) ||
                  json_is_array(json_object_get(layer->settings, "offset"));
-    hpct_per_channel each = {.channels = 0};
     if (lists)
-        each = take_each(layer, "scale", "offset");
-    double scale = hpct_keras_number(layer, "scale", 1);
-    double offset = hpct_keras_number(layer, "offset", 0);
-    if (!hpct_keras_taken(layer))
+        take_each(layer, field->key, "offset", &rescaling->each);
+    rescaling->scale = hpct_keras_number(layer, field->key, 1);
+    rescaling->offset = hpct_keras_number(layer, "offset", 0);
+}
+
+static int write_scale(json_t *settings, const hpct_keras_field *field, const hpct_layer *layer,
+                       const void *member)
+{
+    (void) layer;
+    const hpct_layer_rescaling *own = member;
+    const hpct_per_channel *each = &own->each;
+    bool lists = each->channels > 0;
+    json_t *scale = lists ? list_of(each->first, each->channels) : json_real(own->scale),
+           *offset = lists ? list_of(each->second, each->channels) : json_real(own->offset);
+    return json_object_set_new(settings, field->key, scale) |
+           json_object_set_new(settings, "offset", offset);
+}
+
+const hpct_keras_special hpct_keras_scale_and_offset = {read_scale, write_scale};
+
+/* Both are in the config, or with the weights if adapt() found them. */
+static void read_mean(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
+{
+    if (!hpct_keras_has(layer, field->key) && !hpct_keras_has(layer, "variance"))
         return;
-    if (lists)
-        hpct_model_add_rescaling_by(layer->model, &each);
-    else
-        hpct_model_add_rescaling(layer->model, scale, offset);
+    hpct_keras_need(layer, field->key);
+    hpct_keras_need(layer, "variance");
+    take_each(layer, field->key, "variance", member);
 }
 
-json_t *hpct_keras_rescaling_settings(const hpct_layer *layer)
+static int write_mean(json_t *settings, const hpct_keras_field *field, const hpct_layer *layer,
+                      const void *member)
 {
-    const hpct_per_channel *each = &layer->config.rescaling.each;
-    if (each->channels == 0)
-        return json_pack("{s:f, s:f}", "scale", layer->config.rescaling.scale, "offset",
-                         layer->config.rescaling.offset);
-    return json_pack("{s:o, s:o}", "scale", list_of(each->first, each->channels), "offset",
-                     list_of(each->second, each->channels));
+    (void) layer;
+    const hpct_per_channel *each = member;
+    bool given = each->channels > 0;
+    json_t *mean = given ? list_of(each->first, each->channels) : json_null(),
+           *variance = given ? list_of(each->second, each->channels) : json_null();
+    return json_object_set_new(settings, field->key, mean) |
+           json_object_set_new(settings, "variance", variance);
 }
 
-/* Its numbers are in the config, or with the weights if adapt() found them. */
-void hpct_keras_add_normalization(hpct_keras_layer *layer)
-{
-    bool given = hpct_keras_has(layer, "mean") || hpct_keras_has(layer, "variance");
-    hpct_per_channel each = {.channels = 0};
-    hpct_keras_take_last_axis(layer);
-    if (hpct_keras_bool(layer, "invert", false))
-        hpct_keras_fail(layer, "invert true is not supported");
-    if (given) {
-        hpct_keras_need(layer, "mean");
-        hpct_keras_need(layer, "variance");
-        each = take_each(layer, "mean", "variance");
-    }
-    if (!hpct_keras_taken(layer))
-        return;
-    if (given)
-        hpct_model_add_normalization_by(layer->model, &each);
-    else
-        hpct_model_add_normalization(layer->model);
-}
-
-json_t *hpct_keras_normalization_settings(const hpct_layer *layer)
-{
-    const hpct_per_channel *each = &layer->config.normalization;
-    json_t *settings =
-        json_pack("{s:i, s:b, s:n, s:n}", "axis", -1, "invert", 0, "mean", "variance");
-    if (each->channels > 0) {
-        json_object_set_new(settings, "mean", list_of(each->first, each->channels));
-        json_object_set_new(settings, "variance", list_of(each->second, each->channels));
-    }
-    return settings;
-}
+const hpct_keras_special hpct_keras_mean_and_variance = {read_mean, write_mean};
 
 /* ---- Dropout ---- */
 
 /* Keras' default null, or [null, 1, 1, 1]: one draw per sample. */
-static bool take_noise_shape(hpct_keras_layer *layer)
+static void read_noise_shape(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
 {
     int rank = layer->model->tensors[layer->inputs[0]].shape.rank;
-    json_t *shape = hpct_keras_take_or_null(layer, "noise_shape");
+    json_t *shape = hpct_keras_take_or_null(layer, field->key);
     bool per_sample = shape != NULL, good = json_array_size(shape) == (size_t) rank + 1 &&
                                             json_is_null(json_array_get(shape, 0));
     for (int i = 1; good && i <= rank; i++)
@@ -218,42 +174,23 @@ static bool take_noise_shape(hpct_keras_layer *layer)
         hpct_keras_fail(layer, "noise_shape is not supported but for one draw per sample: null, "
                                "then 1 for each axis");
     json_decref(shape);
-    return per_sample;
+    *(bool *) member = per_sample;
 }
 
-void hpct_keras_add_dropout(hpct_keras_layer *layer)
+static int write_noise_shape(json_t *settings, const hpct_keras_field *field,
+                             const hpct_layer *layer, const void *member)
 {
-    hpct_keras_need(layer, "rate");
-    double rate = hpct_keras_number(layer, "rate", 0);
-    bool per_sample = take_noise_shape(layer);
-    hpct_keras_drop(layer, "seed"); /* the seed of hpct_model_initialize is used */
-    if (!hpct_keras_taken(layer))
-        return;
-    if (per_sample)
-        hpct_model_add_sample_dropout(layer->model, rate);
-    else
-        hpct_model_add_dropout(layer->model, rate);
-}
-
-json_t *hpct_keras_dropout_settings(const hpct_layer *layer)
-{
-    json_t *settings = json_pack("{s:f}", "rate", layer->config.dropout.rate);
+    if (!*(const bool *) member)
+        return 0;
     json_t *shape = json_pack("[n]");
     for (int i = 0; i < layer->output.rank; i++)
         json_array_append_new(shape, json_integer(1));
-    if (layer->config.dropout.per_sample)
-        json_object_set(settings, "noise_shape", shape);
-    json_decref(shape);
-    return settings;
+    return json_object_set_new(settings, field->key, shape);
 }
+
+const hpct_keras_special hpct_keras_noise_shape = {read_noise_shape, write_noise_shape};
 
 /* ---- products, and operators with a number ---- */
-
-void hpct_keras_add_multiply(hpct_keras_layer *layer)
-{
-    if (hpct_keras_taken(layer))
-        hpct_model_add_multiply(layer->model, layer->inputs, layer->num_inputs);
-}
 
 static void add_sum(hpct_keras_layer *layer)
 {

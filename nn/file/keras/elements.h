@@ -1,25 +1,15 @@
-/* nn/file/keras/elements.h - elementwise layer classes, for the table of layers. Private to
- * nn/file/keras/. */
+/* nn/file/keras/elements.h - settings of elementwise layers, for the table of layers, and operators
+ * as layers. Private to nn/file/keras/. */
 #ifndef HPCT_NN_FILE_KERAS_ELEMENTS_H
 #define HPCT_NN_FILE_KERAS_ELEMENTS_H
 
-#include "nn/file/keras/keras.h"
+#include "nn/file/keras/fields.h"
 
-void hpct_keras_add_relu(hpct_keras_layer *layer);
-json_t *hpct_keras_relu_settings(const hpct_layer *layer);
-void hpct_keras_add_leaky_relu(hpct_keras_layer *layer);
-json_t *hpct_keras_leaky_relu_settings(const hpct_layer *layer);
-void hpct_keras_add_elu(hpct_keras_layer *layer);
-json_t *hpct_keras_elu_settings(const hpct_layer *layer);
-void hpct_keras_add_prelu(hpct_keras_layer *layer);
-json_t *hpct_keras_prelu_settings(const hpct_layer *layer);
-void hpct_keras_add_multiply(hpct_keras_layer *layer);
-void hpct_keras_add_rescaling(hpct_keras_layer *layer);
-json_t *hpct_keras_rescaling_settings(const hpct_layer *layer);
-void hpct_keras_add_normalization(hpct_keras_layer *layer);
-json_t *hpct_keras_normalization_settings(const hpct_layer *layer);
-void hpct_keras_add_dropout(hpct_keras_layer *layer);
-json_t *hpct_keras_dropout_settings(const hpct_layer *layer);
+extern const hpct_keras_special hpct_keras_slope;             /* double */
+extern const hpct_keras_special hpct_keras_shared_axes;       /* bool, of PReLU */
+extern const hpct_keras_special hpct_keras_scale_and_offset;  /* hpct_layer_rescaling */
+extern const hpct_keras_special hpct_keras_mean_and_variance; /* hpct_per_channel */
+extern const hpct_keras_special hpct_keras_noise_shape;       /* bool: one draw per sample */
 
 /* An operator of Python, as `x + 3.0`: keras.src.ops' Add, Subtract, Multiply and TrueDivide; in
  * Keras 2 a TFOpLambda with TensorFlow's function. NULL for any other. */

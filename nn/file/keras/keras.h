@@ -43,8 +43,6 @@ void hpct_keras_pair(hpct_keras_layer *layer, const char *key, int pair[2]);
 hpct_shape hpct_keras_shape(hpct_keras_layer *layer, const char *key);
 hpct_padding hpct_keras_padding(hpct_keras_layer *layer);
 hpct_activation hpct_keras_activation(hpct_keras_layer *layer);
-/* The axis, which must be the last one: -1, its index, or a list of it. */
-void hpct_keras_take_last_axis(hpct_keras_layer *layer);
 /* Index of the setting in `words`, which ends with NULL. Default: the first. */
 int hpct_keras_word(hpct_keras_layer *layer, const char *key, const char *const *words);
 /* Removes a setting without a meaning here (each call has a comment why). */
@@ -71,16 +69,19 @@ const char *hpct_keras_activation_name(hpct_activation activation);
 typedef struct hpct_keras_class {
     const char *class_name;
     int min_inputs, max_inputs;
-    void (*add)(hpct_keras_layer *layer); /* reads the settings and adds the layer to the model */
-    /* The settings of a layer of this class, without its initializers; NULL for a class that is
-     * written as another. A new reference, NULL if out of memory. */
-    json_t *(*settings)(const hpct_layer *layer);
+    void (*add)(hpct_keras_layer *layer, const hpct_layer_config *config); /* to the model */
+    const struct hpct_keras_field *fields; /* its settings (nn/file/keras/fields.h) */
+    const char *module;                    /* that Keras has it in; NULL: keras.layers */
+    const char *rate; /* setting that is 0 if it does nothing in training; NULL: none */
 } hpct_keras_class;
 
 /* NULL if unknown. */
 const hpct_keras_class *hpct_keras_find(const char *class_name);
-/* The module that Keras has it in: its applications have layers of their own. */
-const char *hpct_keras_module(const char *class_name);
+/* Reads the settings and adds the layer to the model. */
+void hpct_keras_add(const hpct_keras_class *class, hpct_keras_layer *layer);
+/* The settings of a layer, without its initializers. A new reference, NULL if out of memory or of
+ * an unknown class. */
+json_t *hpct_keras_settings(const hpct_layer *layer);
 /* All supported classes: "InputLayer, Conv2D, ...". */
 void hpct_keras_list(char *text, size_t size);
 

@@ -1,548 +1,69 @@
-/* Keras' layer classes: conversion of settings from and to this project's layers. A new layer is a
- * function and a row of the table. */
+/* Keras' layer classes: settings of each, and how it is added to a model. A new layer is a function
+ * that adds it, and a row with its settings. */
 #include "nn/file/keras/elements.h"
-#include "nn/file/keras/keras.h"
 #include "nn/file/keras/variations.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
-/* Only channels last is supported. */
-static void take_data_format(hpct_keras_layer *layer)
-{
-    static const char *const words[] = {"channels_last", NULL};
-    if (hpct_keras_has(layer, "data_format")) /* null is Keras' default, channels last */
-        hpct_keras_word(layer, "data_format", words);
-}
+#define AT(member) .at = offsetof(hpct_layer_config, member)
+#define FIELDS(...) .fields = ((const hpct_keras_field[]){__VA_ARGS__, {.key = NULL}})
+#define DROP(name)                                                                                 \
+    {                                                                                              \
+        name, HPCT_KERAS_DROPPED, .read_only = true                                                \
+    }
+#define SEED DROP("seed") /* the seed of hpct_model_initialize is used */
 
-/* The last axis, which Keras writes as -1, as its index with the batch axis counted, or as a list
- * of one. */
-void hpct_keras_take_last_axis(hpct_keras_layer *layer)
-{
-    int rank = layer->model->tensors[layer->inputs[0]].shape.rank;
-    json_t *value = hpct_keras_take(layer, "axis");
-    if (value == NULL)
-        return;
-    const json_t *axis = json_array_size(value) == 1 ? json_array_get(value, 0) : value;
-    json_int_t number = json_integer_value(axis);
-    if (!json_is_integer(axis) || (number != -1 && number != rank))
-        hpct_keras_fail(layer, "axis other than the last, -1, is not supported");
-    json_decref(value);
-}
+static const char *const channels_last[] = {"channels_last", NULL};
 
-static void must_not_be(hpct_keras_layer *layer, const char *key)
-{
-    if (hpct_keras_bool(layer, key, false))
-        hpct_keras_fail(layer, "%s true is not supported", key);
-}
+/* null is Keras' default, channels last. */
+#define DATA_FORMAT "data_format", HPCT_KERAS_ONLY, .words = channels_last, .nullable = true
 
-static void add_conv2d(hpct_keras_layer *layer)
-{
-    hpct_conv2d conv = {0};
-    take_data_format(layer);
-    hpct_keras_need(layer, "filters");
-    hpct_keras_need(layer, "kernel_size");
-    conv.filters = hpct_keras_int(layer, "filters", 0);
-    hpct_keras_pair(layer, "kernel_size", conv.kernel);
-    hpct_keras_pair(layer, "strides", conv.strides);
-    hpct_keras_pair(layer, "dilation_rate", conv.dilation);
-    conv.groups = hpct_keras_int(layer, "groups", 1);
-    conv.padding = hpct_keras_padding(layer);
-    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
-    conv.activation = hpct_keras_activation(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_conv2d(layer->model, &conv);
-}
+/* ---- convolutions, poolings, Dense ---- */
 
-static const char *padding_name(hpct_padding padding)
-{
-    return padding == HPCT_SAME ? "same" : "valid";
-}
+static const char *const paddings[] = {[HPCT_VALID] = "valid", [HPCT_SAME] = "same", NULL};
 
-static int or_one(int number)
-{
-    return number == 0 ? 1 : number;
-}
+#define WINDOW(layer)                                                                              \
+    {"kernel_size", HPCT_KERAS_PAIR, AT(layer.kernel), .required = true},                          \
+    {                                                                                              \
+        "strides", HPCT_KERAS_PAIR, AT(layer.strides)                                              \
+    }
+#define RESULT(layer)                                                                              \
+    {"padding", HPCT_KERAS_WORD, AT(layer.padding), .words = paddings},                            \
+        {"use_bias", HPCT_KERAS_NOT, AT(layer.no_bias)},                                           \
+        {"activation", HPCT_KERAS_ACTIVATION, AT(layer.activation)},                               \
+    {                                                                                              \
+        DATA_FORMAT                                                                                \
+    }
+/* Keras 2 writes 1, without meaning. */
+#define ONE_GROUP                                                                                  \
+    {                                                                                              \
+        "groups", HPCT_KERAS_ONE, .read_only = true                                                \
+    }
 
-static json_t *conv2d_settings(const hpct_layer *layer)
-{
-    const hpct_conv2d *conv = &layer->config.conv2d;
-    return json_pack("{s:i, s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "filters",
-                     conv->filters, "kernel_size", conv->kernel[0], conv->kernel[1], "strides",
-                     or_one(conv->strides[0]), or_one(conv->strides[1]), "dilation_rate",
-                     or_one(conv->dilation[0]), or_one(conv->dilation[1]), "groups",
-                     or_one(conv->groups), "padding", padding_name(conv->padding), "use_bias",
-                     !conv->no_bias, "activation", hpct_keras_activation_name(conv->activation),
-                     "data_format", "channels_last");
-}
-
-static void add_depthwise_conv2d(hpct_keras_layer *layer)
-{
-    hpct_depthwise_conv2d conv = {0};
-    take_data_format(layer);
-    hpct_keras_need(layer, "kernel_size");
-    hpct_keras_pair(layer, "kernel_size", conv.kernel);
-    hpct_keras_pair(layer, "strides", conv.strides);
-    hpct_keras_pair(layer, "dilation_rate", conv.dilation);
-    conv.multiplier = hpct_keras_int(layer, "depth_multiplier", 1);
-    conv.padding = hpct_keras_padding(layer);
-    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
-    conv.activation = hpct_keras_activation(layer);
-    if (hpct_keras_int(layer, "groups", 1) != 1) /* Keras 2 writes 1, without meaning */
-        hpct_keras_fail(layer, "groups other than 1 are not supported");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_depthwise_conv2d(layer->model, &conv);
-}
-
-static json_t *depthwise_conv2d_settings(const hpct_layer *layer)
-{
-    const hpct_depthwise_conv2d *conv = &layer->config.depthwise_conv2d;
-    return json_pack("{s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "kernel_size",
-                     conv->kernel[0], conv->kernel[1], "strides", or_one(conv->strides[0]),
-                     or_one(conv->strides[1]), "dilation_rate", or_one(conv->dilation[0]),
-                     or_one(conv->dilation[1]), "depth_multiplier", or_one(conv->multiplier),
-                     "padding", padding_name(conv->padding), "use_bias", !conv->no_bias,
-                     "activation", hpct_keras_activation_name(conv->activation), "data_format",
-                     "channels_last");
-}
-
-static void add_conv2d_transpose(hpct_keras_layer *layer)
-{
-    hpct_conv2d_transpose conv = {0};
-    int dilation[2] = {1, 1};
-    take_data_format(layer);
-    hpct_keras_need(layer, "filters");
-    hpct_keras_need(layer, "kernel_size");
-    conv.filters = hpct_keras_int(layer, "filters", 0);
-    hpct_keras_pair(layer, "kernel_size", conv.kernel);
-    hpct_keras_pair(layer, "strides", conv.strides);
-    hpct_keras_pair(layer, "dilation_rate", dilation);
-    conv.padding = hpct_keras_padding(layer);
-    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
-    conv.activation = hpct_keras_activation(layer);
-    if (dilation[0] != 1 || dilation[1] != 1)
-        hpct_keras_fail(layer, "dilation_rate other than 1 is not supported");
-    if (hpct_keras_int(layer, "groups", 1) != 1) /* Keras 2 writes 1, without meaning */
-        hpct_keras_fail(layer, "groups other than 1 are not supported");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_conv2d_transpose(layer->model, &conv);
-}
-
-static json_t *conv2d_transpose_settings(const hpct_layer *layer)
-{
-    const hpct_conv2d_transpose *conv = &layer->config.conv2d_transpose;
-    return json_pack("{s:i, s:[i,i], s:[i,i], s:s, s:b, s:s, s:s}", "filters", conv->filters,
-                     "kernel_size", conv->kernel[0], conv->kernel[1], "strides",
-                     or_one(conv->strides[0]), or_one(conv->strides[1]), "padding",
-                     padding_name(conv->padding), "use_bias", !conv->no_bias, "activation",
-                     hpct_keras_activation_name(conv->activation), "data_format", "channels_last");
-}
-
-static void add_separable_conv2d(hpct_keras_layer *layer)
-{
-    hpct_separable_conv2d conv = {0};
-    take_data_format(layer);
-    hpct_keras_need(layer, "filters");
-    hpct_keras_need(layer, "kernel_size");
-    conv.filters = hpct_keras_int(layer, "filters", 0);
-    hpct_keras_pair(layer, "kernel_size", conv.kernel);
-    hpct_keras_pair(layer, "strides", conv.strides);
-    hpct_keras_pair(layer, "dilation_rate", conv.dilation);
-    conv.multiplier = hpct_keras_int(layer, "depth_multiplier", 1);
-    conv.padding = hpct_keras_padding(layer);
-    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
-    conv.activation = hpct_keras_activation(layer);
-    if (hpct_keras_int(layer, "groups", 1) != 1) /* Keras 2 writes 1, without meaning */
-        hpct_keras_fail(layer, "groups other than 1 are not supported");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_separable_conv2d(layer->model, &conv);
-}
-
-static json_t *separable_conv2d_settings(const hpct_layer *layer)
-{
-    const hpct_separable_conv2d *conv = &layer->config.separable_conv2d;
-    return json_pack("{s:i, s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "filters",
-                     conv->filters, "kernel_size", conv->kernel[0], conv->kernel[1], "strides",
-                     or_one(conv->strides[0]), or_one(conv->strides[1]), "dilation_rate",
-                     or_one(conv->dilation[0]), or_one(conv->dilation[1]), "depth_multiplier",
-                     or_one(conv->multiplier), "padding", padding_name(conv->padding), "use_bias",
-                     !conv->no_bias, "activation", hpct_keras_activation_name(conv->activation),
-                     "data_format", "channels_last");
-}
-
-static hpct_pool2d take_pool2d(hpct_keras_layer *layer)
-{
-    hpct_pool2d pool = {.pool = {2, 2}};
-    take_data_format(layer);
-    hpct_keras_pair(layer, "pool_size", pool.pool);
-    if (hpct_keras_has(layer, "strides")) /* null: the pool size */
-        hpct_keras_pair(layer, "strides", pool.strides);
-    pool.padding = hpct_keras_padding(layer);
-    return pool;
-}
-
-static json_t *pool2d_settings(const hpct_layer *layer)
-{
-    const hpct_pool2d *pool = &layer->config.pool2d;
-    return json_pack("{s:[i,i], s:[i,i], s:s, s:s}", "pool_size", pool->pool[0], pool->pool[1],
-                     "strides", pool->strides[0] == 0 ? pool->pool[0] : pool->strides[0],
-                     pool->strides[1] == 0 ? pool->pool[1] : pool->strides[1], "padding",
-                     padding_name(pool->padding), "data_format", "channels_last");
-}
-
-static void add_max_pool2d(hpct_keras_layer *layer)
-{
-    hpct_max_pool2d pool = take_pool2d(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_max_pool2d(layer->model, &pool);
-}
-
-static void add_average_pool2d(hpct_keras_layer *layer)
-{
-    hpct_average_pool2d pool = take_pool2d(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_average_pool2d(layer->model, &pool);
-}
-
-static void add_dense(hpct_keras_layer *layer)
-{
-    hpct_dense dense = {0};
-    hpct_keras_need(layer, "units");
-    dense.units = hpct_keras_int(layer, "units", 0);
-    dense.no_bias = !hpct_keras_bool(layer, "use_bias", true);
-    dense.activation = hpct_keras_activation(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_dense(layer->model, &dense);
-}
-
-static json_t *dense_settings(const hpct_layer *layer)
-{
-    const hpct_dense *dense = &layer->config.dense;
-    return json_pack("{s:i, s:b, s:s}", "units", dense->units, "use_bias", !dense->no_bias,
-                     "activation", hpct_keras_activation_name(dense->activation));
-}
-
-static json_t *no_settings(const hpct_layer *layer)
-{
-    (void) layer;
-    return json_object();
-}
-
-static void add_flatten(hpct_keras_layer *layer)
-{
-    take_data_format(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_flatten(layer->model);
-}
-
-static void add_reshape(hpct_keras_layer *layer)
-{
-    hpct_shape shape = hpct_keras_shape(layer, "target_shape");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_reshape(layer->model, shape);
-}
-
-static json_t *reshape_settings(const hpct_layer *layer)
-{
-    json_t *sizes = json_array();
-    for (int i = 0; i < layer->output.rank; i++)
-        json_array_append_new(sizes, json_integer(layer->output.size[i]));
-    return json_pack("{s:o}", "target_shape", sizes);
-}
-
-static void add_activation(hpct_keras_layer *layer)
-{
-    hpct_keras_need(layer, "activation");
-    hpct_activation activation = hpct_keras_activation(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_activation(layer->model, activation);
-}
-
-static json_t *activation_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:s}", "activation", hpct_keras_activation_name(layer->config.activation));
-}
-
-static void add_softmax(hpct_keras_layer *layer)
-{
-    hpct_keras_take_last_axis(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_activation(layer->model, HPCT_SOFTMAX);
-}
-
-static void add_add(hpct_keras_layer *layer)
-{
-    if (hpct_keras_taken(layer))
-        hpct_model_add_add(layer->model, layer->inputs, layer->num_inputs);
-}
-
-static void add_concatenate(hpct_keras_layer *layer)
-{
-    hpct_keras_take_last_axis(layer);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_concatenate(layer->model, layer->inputs, layer->num_inputs);
-}
-
-static json_t *concatenate_settings(const hpct_layer *layer)
-{
-    (void) layer;
-    return json_pack("{s:i}", "axis", -1);
-}
-
-static double take_random(hpct_keras_layer *layer, const char *key)
-{
-    hpct_keras_need(layer, key);
-    double number = hpct_keras_number(layer, key, 0);
-    hpct_keras_drop(layer, "seed"); /* the seed of hpct_model_initialize is used */
-    return number;
-}
-
-static void add_spatial_dropout2d(hpct_keras_layer *layer)
-{
-    double rate = take_random(layer, "rate");
-    take_data_format(layer);
-    hpct_keras_drop(layer, "noise_shape"); /* Keras writes that of its base class, null */
-    if (hpct_keras_taken(layer))
-        hpct_model_add_spatial_dropout2d(layer->model, rate);
-}
-
-static json_t *spatial_dropout2d_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f, s:s}", "rate", layer->config.dropout.rate, "data_format",
-                     "channels_last");
-}
-
-static void add_gaussian_noise(hpct_keras_layer *layer)
-{
-    double stddev = take_random(layer, "stddev");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_gaussian_noise(layer->model, stddev);
-}
-
-static json_t *gaussian_noise_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f}", "stddev", layer->config.gaussian_noise);
-}
-
-/* Of keras.applications' ConvNeXt. */
-static void add_stochastic_depth(hpct_keras_layer *layer)
-{
-    double rate = take_random(layer, "drop_path_rate");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_stochastic_depth(layer->model, rate);
-}
-
-static json_t *stochastic_depth_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f}", "drop_path_rate", layer->config.dropout.rate);
-}
-
-/* Of ConvNeXt, too; the number of channels, which Keras repeats, must be the input's. */
-static void add_layer_scale(hpct_keras_layer *layer)
-{
-    const hpct_shape *input = &layer->model->tensors[layer->inputs[0]].shape;
-    hpct_keras_need(layer, "init_values");
-    double initial = hpct_keras_number(layer, "init_values", 0);
-    int channels = hpct_keras_int(layer, "projection_dim", input->size[input->rank - 1]);
-    if (channels != input->size[input->rank - 1])
-        hpct_keras_fail(layer, "projection_dim %d is not the input's number of channels, %d",
-                        channels, input->size[input->rank - 1]);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_layer_scale(layer->model, initial);
-}
-
-static json_t *layer_scale_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f, s:i}", "init_values", layer->config.layer_scale, "projection_dim",
-                     layer->output.size[layer->output.rank - 1]);
-}
-
-/* Of keras.applications' InceptionResNetV2. */
-static void add_custom_scale(hpct_keras_layer *layer)
-{
-    hpct_keras_need(layer, "scale");
-    double scale = hpct_keras_number(layer, "scale", 1);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_scaled_add(layer->model, layer->inputs, scale);
-}
-
-static json_t *custom_scale_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f}", "scale", layer->config.scaled_add);
-}
-
-static void take_size(hpct_keras_layer *layer, int *height, int *width)
-{
-    hpct_keras_need(layer, "height");
-    hpct_keras_need(layer, "width");
-    *height = hpct_keras_int(layer, "height", 0);
-    *width = hpct_keras_int(layer, "width", 0);
-}
-
-static void add_resizing(hpct_keras_layer *layer)
-{
-    static const char *const words[] = {"bilinear", NULL};
-    int height, width;
-    take_size(layer, &height, &width);
-    take_data_format(layer);
-    hpct_keras_word(layer, "interpolation", words);
-    must_not_be(layer, "crop_to_aspect_ratio");
-    must_not_be(layer, "pad_to_aspect_ratio");
-    must_not_be(layer, "antialias");
-    hpct_keras_drop(layer, "fill_mode"); /* of padding, which is not supported */
-    hpct_keras_drop(layer, "fill_value");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_resizing(layer->model, height, width);
-}
-
-static json_t *size_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:i, s:i, s:s}", "height", layer->output.size[0], "width",
-                     layer->output.size[1], "data_format", "channels_last");
-}
-
-static const char *const flips[] = {
-    [HPCT_FLIP_BOTH] = "horizontal_and_vertical",
-    [HPCT_FLIP_HORIZONTAL] = "horizontal",
-    [HPCT_FLIP_VERTICAL] = "vertical",
-    NULL,
+/* strides null: the pool size. */
+static const hpct_keras_field pool2d[] = {
+    {"pool_size", HPCT_KERAS_PAIR, AT(pool2d.pool), .fallback = 2},
+    {"strides", HPCT_KERAS_PAIR, AT(pool2d.strides), .nullable = true},
+    {"padding", HPCT_KERAS_WORD, AT(pool2d.padding), .words = paddings},
+    {DATA_FORMAT},
+    {.key = NULL},
 };
 
-static void add_random_flip(hpct_keras_layer *layer)
-{
-    int mode = hpct_keras_word(layer, "mode", flips);
-    take_data_format(layer);
-    hpct_keras_drop(layer, "seed");
-    hpct_keras_drop(layer, "rng_type"); /* Keras 2: its random generator */
-    if (hpct_keras_taken(layer))
-        hpct_model_add_random_flip(layer->model, (hpct_flip) mode);
-}
+static const hpct_keras_field global_pool2d[] = {
+    {"keepdims", HPCT_KERAS_FLAG, AT(keepdims)},
+    {DATA_FORMAT, .read_only = true},
+    {.key = NULL},
+};
 
-static json_t *random_flip_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:s, s:s}", "mode", flips[layer->config.random_flip], "data_format",
-                     "channels_last");
-}
+static const hpct_keras_field none[] = {{.key = NULL}};
+static const hpct_keras_field last_axis[] = {{"axis", .form = HPCT_KERAS_LAST_AXIS}, {.key = NULL}};
 
-static void add_random_crop(hpct_keras_layer *layer)
-{
-    int height, width;
-    take_size(layer, &height, &width);
-    take_data_format(layer);
-    hpct_keras_drop(layer, "seed");
-    hpct_keras_drop(layer, "rng_type");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_random_crop(layer->model, height, width);
-}
+static const char *const bilinear[] = {"bilinear", NULL};
+static const char *const interpolations[] = {"nearest", "bilinear", NULL};
 
-/* `keeps`: the one with keepdims. */
-static void add_global_pool2d(hpct_keras_layer *layer, void (*add)(hpct_model *model),
-                              void (*keeps)(hpct_model *model))
-{
-    take_data_format(layer);
-    bool keepdims = hpct_keras_bool(layer, "keepdims", false);
-    if (hpct_keras_taken(layer))
-        (keepdims ? keeps : add)(layer->model);
-}
-
-static void add_global_average_pool2d(hpct_keras_layer *layer)
-{
-    add_global_pool2d(layer, hpct_model_add_global_average_pool2d,
-                      hpct_model_add_global_average_pool2d_keepdims);
-}
-
-static void add_global_max_pool2d(hpct_keras_layer *layer)
-{
-    add_global_pool2d(layer, hpct_model_add_global_max_pool2d,
-                      hpct_model_add_global_max_pool2d_keepdims);
-}
-
-static json_t *global_pool2d_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:b}", "keepdims", layer->output.rank == 3);
-}
-
-/* 0, the default, if absent. */
-static double take_positive(hpct_keras_layer *layer, const char *key)
-{
-    if (json_object_get(layer->settings, key) == NULL)
-        return 0;
-    double number = hpct_keras_number(layer, key, 0);
-    if (!(number > 0))
-        hpct_keras_fail(layer, "%s %g is not supported: it must be above 0", key, number);
-    return number;
-}
-
-static void add_batch_normalization(hpct_keras_layer *layer)
-{
-    hpct_batch_normalization norm = {0};
-    hpct_keras_take_last_axis(layer);
-    norm.momentum = take_positive(layer, "momentum");
-    norm.epsilon = take_positive(layer, "epsilon");
-    norm.no_center = !hpct_keras_bool(layer, "center", true);
-    norm.no_scale = !hpct_keras_bool(layer, "scale", true);
-    norm.synchronized = hpct_keras_bool(layer, "synchronized", false);
-    must_not_be(layer, "renorm");
-    hpct_keras_drop(layer, "renorm_momentum"); /* of renorm, which is not supported */
-    if (hpct_keras_taken(layer))
-        hpct_model_add_batch_normalization(layer->model, &norm);
-}
-
-static json_t *batch_normalization_settings(const hpct_layer *layer)
-{
-    const hpct_batch_normalization *norm = &layer->config.batch_normalization;
-    return json_pack("{s:i, s:f, s:f, s:b, s:b, s:b}", "axis", -1, "momentum", norm->momentum,
-                     "epsilon", norm->epsilon, "center", !norm->no_center, "scale", !norm->no_scale,
-                     "synchronized", norm->synchronized);
-}
-
-static void add_layer_normalization(hpct_keras_layer *layer)
-{
-    hpct_layer_normalization norm = {0};
-    hpct_keras_take_last_axis(layer);
-    norm.epsilon = take_positive(layer, "epsilon");
-    norm.no_center = !hpct_keras_bool(layer, "center", true);
-    norm.no_scale = !hpct_keras_bool(layer, "scale", true);
-    must_not_be(layer, "rms_scaling");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_layer_normalization(layer->model, &norm);
-}
-
-static json_t *layer_normalization_settings(const hpct_layer *layer)
-{
-    const hpct_layer_normalization *norm = &layer->config.layer_normalization;
-    return json_pack("{s:i, s:f, s:b, s:b}", "axis", -1, "epsilon", norm->epsilon, "center",
-                     !norm->no_center, "scale", !norm->no_scale);
-}
-
-/* -1 is a group for each channel. */
-static int take_groups(hpct_keras_layer *layer)
-{
-    const json_t *value = json_object_get(layer->settings, "groups");
-    if (!json_is_integer(value) || json_integer_value(value) != -1)
-        return hpct_keras_int(layer, "groups", 0);
-    hpct_keras_drop(layer, "groups");
-    return -1;
-}
-
-static void add_group_normalization(hpct_keras_layer *layer)
-{
-    hpct_group_normalization norm = {0};
-    hpct_keras_take_last_axis(layer);
-    norm.groups = take_groups(layer);
-    norm.epsilon = take_positive(layer, "epsilon");
-    norm.no_center = !hpct_keras_bool(layer, "center", true);
-    norm.no_scale = !hpct_keras_bool(layer, "scale", true);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_group_normalization(layer->model, &norm);
-}
-
-static json_t *group_normalization_settings(const hpct_layer *layer)
-{
-    const hpct_group_normalization *norm = &layer->config.group_normalization;
-    return json_pack("{s:i, s:i, s:f, s:b, s:b}", "groups", norm->groups, "axis", -1, "epsilon",
-                     norm->epsilon, "center", !norm->no_center, "scale", !norm->no_scale);
-}
+/* ---- settings that are not one member each ---- */
 
 /* A number stands for itself twice; a list of two for its elements. */
 static const json_t *one_of_two(const json_t *value, int which)
@@ -553,7 +74,7 @@ static const json_t *one_of_two(const json_t *value, int which)
 }
 
 /* 1, [1, 2] (both sides of height, of width), or [[1, 2], [3, 4]]. */
-static bool read_frame(const json_t *value, int frame[2][2])
+static bool set_frame(const json_t *value, int frame[2][2])
 {
     for (int i = 0; i < 4; i++) {
         const json_t *at = one_of_two(one_of_two(value, i / 2), i % 2);
@@ -565,127 +86,376 @@ static bool read_frame(const json_t *value, int frame[2][2])
     return true;
 }
 
-static void add_zero_padding2d(hpct_keras_layer *layer)
+static void read_frame(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
 {
-    hpct_zero_padding2d frame = {.padding = {{1, 1}, {1, 1}}};
-    take_data_format(layer);
-    json_t *value = hpct_keras_take(layer, "padding");
-    if (value != NULL && !read_frame(value, frame.padding))
-        hpct_keras_fail(layer, "padding is not one whole number, two, or two pairs");
+    int(*frame)[2] = member;
+    json_t *value = hpct_keras_take(layer, field->key);
+    for (int i = 0; i < 4; i++)
+        frame[i / 2][i % 2] = 1;
+    if (value != NULL && !set_frame(value, frame))
+        hpct_keras_fail(layer, "%s is not one whole number, two, or two pairs", field->key);
     json_decref(value);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_zero_padding2d(layer->model, &frame);
 }
 
-static json_t *zero_padding2d_settings(const hpct_layer *layer)
+static int write_frame(json_t *settings, const hpct_keras_field *field, const hpct_layer *layer,
+                       const void *member)
 {
-    const int(*frame)[2] = layer->config.zero_padding2d.padding;
-    return json_pack("{s:[[i,i],[i,i]], s:s}", "padding", frame[0][0], frame[0][1], frame[1][0],
-                     frame[1][1], "data_format", "channels_last");
+    (void) layer;
+    const int(*frame)[2] = member;
+    return json_object_set_new(
+        settings, field->key,
+        json_pack("[[i,i],[i,i]]", frame[0][0], frame[0][1], frame[1][0], frame[1][1]));
 }
 
-static void add_cropping2d(hpct_keras_layer *layer)
+static const hpct_keras_special frame = {read_frame, write_frame};
+
+#define AFFINE(layer)                                                                              \
+    {"epsilon", HPCT_KERAS_POSITIVE, AT(layer.epsilon)},                                           \
+        {"center", HPCT_KERAS_NOT, AT(layer.no_center)},                                           \
+    {                                                                                              \
+        "scale", HPCT_KERAS_NOT, AT(layer.no_scale)                                                \
+    }
+
+/* -1 is a group for each channel. */
+static void read_groups(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
 {
-    hpct_cropping2d frame = {0};
-    take_data_format(layer);
-    hpct_keras_need(layer, "cropping");
-    json_t *value = hpct_keras_take(layer, "cropping");
-    if (value != NULL && !read_frame(value, frame.cropping))
-        hpct_keras_fail(layer, "cropping is not one whole number, two, or two pairs");
-    json_decref(value);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_cropping2d(layer->model, &frame);
+    const json_t *value = json_object_get(layer->settings, field->key);
+    bool each = json_is_integer(value) && json_integer_value(value) == -1;
+    if (each)
+        hpct_keras_drop(layer, field->key);
+    *(int *) member = each ? -1 : hpct_keras_int(layer, field->key, 0);
 }
 
-static json_t *cropping2d_settings(const hpct_layer *layer)
+static int write_groups(json_t *settings, const hpct_keras_field *field, const hpct_layer *layer,
+                        const void *member)
 {
-    const int(*frame)[2] = layer->config.cropping2d.cropping;
-    return json_pack("{s:[[i,i],[i,i]], s:s}", "cropping", frame[0][0], frame[0][1], frame[1][0],
-                     frame[1][1], "data_format", "channels_last");
+    (void) layer;
+    return json_object_set_new(settings, field->key, json_integer(*(const int *) member));
 }
 
-static const char *const interpolations[] = {"nearest", "bilinear", NULL};
+static const hpct_keras_special groups = {read_groups, write_groups};
 
-static void add_up_sampling2d(hpct_keras_layer *layer)
+/* LayerScale repeats the input's number of channels. */
+static void read_channels(hpct_keras_layer *layer, const hpct_keras_field *field, void *member)
 {
-    hpct_up_sampling2d sampling = {.size = {2, 2}};
-    take_data_format(layer);
-    hpct_keras_pair(layer, "size", sampling.size);
-    sampling.bilinear = hpct_keras_word(layer, "interpolation", interpolations) == 1;
-    if (hpct_keras_taken(layer))
-        hpct_model_add_up_sampling2d(layer->model, &sampling);
+    (void) member;
+    const hpct_shape *input = &layer->model->tensors[layer->inputs[0]].shape;
+    int own = input->size[input->rank - 1], channels = hpct_keras_int(layer, field->key, own);
+    if (channels != own)
+        hpct_keras_fail(layer, "%s %d is not the input's number of channels, %d", field->key,
+                        channels, own);
 }
 
-static json_t *up_sampling2d_settings(const hpct_layer *layer)
+static int write_channels(json_t *settings, const hpct_keras_field *field, const hpct_layer *layer,
+                          const void *member)
 {
-    const hpct_up_sampling2d *sampling = &layer->config.up_sampling2d;
-    return json_pack("{s:[i,i], s:s, s:s}", "size", sampling->size[0], sampling->size[1],
-                     "interpolation", interpolations[sampling->bilinear], "data_format",
-                     "channels_last");
+    (void) member;
+    return json_object_set_new(settings, field->key,
+                               json_integer(layer->output.size[layer->output.rank - 1]));
 }
 
-static void add_permute(hpct_keras_layer *layer)
+static const hpct_keras_special channels = {read_channels, write_channels};
+
+/* rng_type is Keras 2's random generator. */
+#define RANDOM {DATA_FORMAT}, SEED, DROP("rng_type")
+
+static const char *const flips[] = {
+    [HPCT_FLIP_BOTH] = "horizontal_and_vertical",
+    [HPCT_FLIP_HORIZONTAL] = "horizontal",
+    [HPCT_FLIP_VERTICAL] = "vertical",
+    NULL,
+};
+static const char *const fill_modes[] = {
+    [HPCT_FILL_REFLECT] = "reflect",
+    [HPCT_FILL_CONSTANT] = "constant",
+    [HPCT_FILL_NEAREST] = "nearest",
+    [HPCT_FILL_WRAP] = "wrap",
+    NULL,
+};
+static const char *const fill_interpolations[] = {"bilinear", "nearest", NULL};
+
+#define HEIGHT(name)                                                                               \
+    {                                                                                              \
+        name, HPCT_KERAS_SPECIAL, AT(random_affine.height), .special = &hpct_keras_factor,         \
+                                                            .required = true                       \
+    }
+#define FILL                                                                                       \
+    {"fill_mode", HPCT_KERAS_WORD, AT(random_affine.fill_mode), .words = fill_modes},              \
+        {"fill_value", HPCT_KERAS_NUMBER, AT(random_affine.fill_value)},                           \
+        {"interpolation", HPCT_KERAS_CHOICE, AT(random_affine.nearest),                            \
+         .words = fill_interpolations},                                                            \
+        RANDOM
+
+#define TONE                                                                                       \
+    {"value_range", HPCT_KERAS_SPECIAL, AT(random_tone.value_range),                               \
+     .special = &hpct_keras_value_range},                                                          \
+        {DATA_FORMAT, .read_only = true}, SEED, DROP("rng_type")
+
+/* ---- adding ---- */
+
+#define ADD(name, ...)                                                                             \
+    static void add_##name(hpct_keras_layer *layer, const hpct_layer_config *config)               \
+    {                                                                                              \
+        (void) config;                                                                             \
+        hpct_model_add_##name(layer->model, __VA_ARGS__);                                          \
+    }
+
+ADD(activation, config->activation)
+ADD(add, layer->inputs, layer->num_inputs)
+ADD(average_pool2d, &config->pool2d)
+ADD(batch_normalization, &config->batch_normalization)
+ADD(concatenate, layer->inputs, layer->num_inputs)
+ADD(conv2d, &config->conv2d)
+ADD(conv2d_transpose, &config->conv2d_transpose)
+ADD(cropping2d, &config->cropping2d)
+ADD(dense, &config->dense)
+ADD(depthwise_conv2d, &config->depthwise_conv2d)
+ADD(elu, config->slope)
+ADD(gaussian_noise, config->gaussian_noise)
+ADD(group_normalization, &config->group_normalization)
+ADD(layer_normalization, &config->layer_normalization)
+ADD(layer_scale, config->layer_scale)
+ADD(leaky_relu, config->slope)
+ADD(max_pool2d, &config->pool2d)
+ADD(multiply, layer->inputs, layer->num_inputs)
+ADD(prelu, config->shared)
+ADD(random_brightness, &config->random_tone)
+ADD(random_contrast, &config->random_tone)
+ADD(random_crop, config->size[0], config->size[1])
+ADD(random_flip, config->random_flip)
+ADD(random_translation, &config->random_affine)
+ADD(random_zoom, &config->random_affine)
+ADD(reshape, config->shape)
+ADD(resizing, config->size[0], config->size[1])
+ADD(scaled_add, layer->inputs, config->scaled_add)
+ADD(separable_conv2d, &config->separable_conv2d)
+ADD(spatial_dropout2d, config->dropout.rate)
+ADD(stochastic_depth, config->dropout.rate)
+ADD(up_sampling2d, &config->up_sampling2d)
+ADD(zero_padding2d, &config->zero_padding2d)
+
+static void add_dropout(hpct_keras_layer *layer, const hpct_layer_config *config)
 {
-    hpct_shape axes = hpct_keras_shape(layer, "dims");
-    if (axes.rank != layer->model->tensors[layer->inputs[0]].shape.rank)
+    if (config->dropout.per_sample)
+        hpct_model_add_sample_dropout(layer->model, config->dropout.rate);
+    else
+        hpct_model_add_dropout(layer->model, config->dropout.rate);
+}
+
+static void add_flatten(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    (void) config;
+    hpct_model_add_flatten(layer->model);
+}
+
+static void add_global_average_pool2d(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    if (config->keepdims)
+        hpct_model_add_global_average_pool2d_keepdims(layer->model);
+    else
+        hpct_model_add_global_average_pool2d(layer->model);
+}
+
+static void add_global_max_pool2d(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    if (config->keepdims)
+        hpct_model_add_global_max_pool2d_keepdims(layer->model);
+    else
+        hpct_model_add_global_max_pool2d(layer->model);
+}
+
+static void add_normalization(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    if (config->normalization.channels > 0)
+        hpct_model_add_normalization_by(layer->model, &config->normalization);
+    else
+        hpct_model_add_normalization(layer->model);
+}
+
+static void add_permute(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    if (config->shape.rank != layer->model->tensors[layer->inputs[0]].shape.rank)
         hpct_keras_fail(layer, "dims must have as many axes as the input");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_permute(layer->model, axes.size);
+    else
+        hpct_model_add_permute(layer->model, config->shape.size);
 }
 
-static json_t *permute_settings(const hpct_layer *layer)
+/* Keras' two usual ones are written as Activation. */
+static void add_relu(hpct_keras_layer *layer, const hpct_layer_config *config)
 {
-    json_t *axes = json_array();
-    for (int i = 0; i < layer->output.rank; i++)
-        json_array_append_new(axes, json_integer(layer->config.permute[i]));
-    return json_pack("{s:o}", "dims", axes);
+    const hpct_relu *own = &config->relu;
+    bool plain = own->negative_slope == 0 && own->threshold == 0;
+    if (plain && own->max_value == 6)
+        hpct_model_add_activation(layer->model, HPCT_RELU6);
+    else if (plain && own->max_value == INFINITY)
+        hpct_model_add_activation(layer->model, HPCT_RELU);
+    else
+        hpct_model_add_relu(layer->model, own);
 }
+
+static void add_random_rotation(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    hpct_random_affine affine = config->random_affine;
+    affine.square = true; /* one factor */
+    hpct_model_add_random_rotation(layer->model, &affine);
+}
+
+static void add_rescaling(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    if (config->rescaling.each.channels > 0)
+        hpct_model_add_rescaling_by(layer->model, &config->rescaling.each);
+    else
+        hpct_model_add_rescaling(layer->model, config->rescaling.scale, config->rescaling.offset);
+}
+
+static void add_softmax(hpct_keras_layer *layer, const hpct_layer_config *config)
+{
+    (void) config;
+    hpct_model_add_activation(layer->model, HPCT_SOFTMAX);
+}
+
+/* ---- the table ---- */
+
+#define CONVNEXT "keras.src.applications.convnext"
+#define INCEPTION "keras.src.applications.inception_resnet_v2"
+#define MANY HPCT_KERAS_MAX_INPUTS
 
 static const hpct_keras_class classes[] = {
-    {"Activation", 1, 1, add_activation, activation_settings},
-    {"Add", 2, HPCT_KERAS_MAX_INPUTS, add_add, no_settings},
-    {"AveragePooling2D", 1, 1, add_average_pool2d, pool2d_settings},
-    {"BatchNormalization", 1, 1, add_batch_normalization, batch_normalization_settings},
-    {"Concatenate", 2, HPCT_KERAS_MAX_INPUTS, add_concatenate, concatenate_settings},
-    {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
-    {"Conv2DTranspose", 1, 1, add_conv2d_transpose, conv2d_transpose_settings},
-    {"Cropping2D", 1, 1, add_cropping2d, cropping2d_settings},
-    {"CustomScaleLayer", 2, 2, add_custom_scale, custom_scale_settings},
-    {"Dense", 1, 1, add_dense, dense_settings},
-    {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d, depthwise_conv2d_settings},
-    {"Dropout", 1, 1, hpct_keras_add_dropout, hpct_keras_dropout_settings},
-    {"ELU", 1, 1, hpct_keras_add_elu, hpct_keras_elu_settings},
-    {"Flatten", 1, 1, add_flatten, no_settings},
-    {"GaussianNoise", 1, 1, add_gaussian_noise, gaussian_noise_settings},
-    {"GlobalAveragePooling2D", 1, 1, add_global_average_pool2d, global_pool2d_settings},
-    {"GlobalMaxPooling2D", 1, 1, add_global_max_pool2d, global_pool2d_settings},
-    {"GroupNormalization", 1, 1, add_group_normalization, group_normalization_settings},
-    {"LayerNormalization", 1, 1, add_layer_normalization, layer_normalization_settings},
-    {"LayerScale", 1, 1, add_layer_scale, layer_scale_settings},
-    {"LeakyReLU", 1, 1, hpct_keras_add_leaky_relu, hpct_keras_leaky_relu_settings},
-    {"MaxPooling2D", 1, 1, add_max_pool2d, pool2d_settings},
-    {"Multiply", 2, HPCT_KERAS_MAX_INPUTS, hpct_keras_add_multiply, no_settings},
-    {"Normalization", 1, 1, hpct_keras_add_normalization, hpct_keras_normalization_settings},
-    {"PReLU", 1, 1, hpct_keras_add_prelu, hpct_keras_prelu_settings},
-    {"Permute", 1, 1, add_permute, permute_settings},
-    {"RandomBrightness", 1, 1, hpct_keras_add_random_brightness, hpct_keras_random_tone_settings},
-    {"RandomContrast", 1, 1, hpct_keras_add_random_contrast, hpct_keras_random_tone_settings},
-    {"RandomCrop", 1, 1, add_random_crop, size_settings},
-    {"RandomFlip", 1, 1, add_random_flip, random_flip_settings},
-    {"RandomRotation", 1, 1, hpct_keras_add_random_rotation, hpct_keras_random_rotation_settings},
-    {"RandomTranslation", 1, 1, hpct_keras_add_random_translation,
-     hpct_keras_random_sizes_settings},
-    {"RandomZoom", 1, 1, hpct_keras_add_random_zoom, hpct_keras_random_sizes_settings},
-    {"ReLU", 1, 1, hpct_keras_add_relu, hpct_keras_relu_settings},
-    {"Rescaling", 1, 1, hpct_keras_add_rescaling, hpct_keras_rescaling_settings},
-    {"Reshape", 1, 1, add_reshape, reshape_settings},
-    {"Resizing", 1, 1, add_resizing, size_settings},
-    {"SeparableConv2D", 1, 1, add_separable_conv2d, separable_conv2d_settings},
-    {"Softmax", 1, 1, add_softmax, NULL},
-    {"SpatialDropout2D", 1, 1, add_spatial_dropout2d, spatial_dropout2d_settings},
-    {"StochasticDepth", 1, 1, add_stochastic_depth, stochastic_depth_settings},
-    {"UpSampling2D", 1, 1, add_up_sampling2d, up_sampling2d_settings},
-    {"ZeroPadding2D", 1, 1, add_zero_padding2d, zero_padding2d_settings},
+    {"Activation", 1, 1, add_activation,
+     FIELDS({"activation", HPCT_KERAS_ACTIVATION, AT(activation), .required = true})},
+    {"Add", 2, MANY, add_add, .fields = none},
+    {"AveragePooling2D", 1, 1, add_average_pool2d, .fields = pool2d},
+    {"BatchNormalization", 1, 1, add_batch_normalization,
+     FIELDS({"axis", .form = HPCT_KERAS_LAST_AXIS},
+            {"momentum", HPCT_KERAS_POSITIVE, AT(batch_normalization.momentum)},
+            AFFINE(batch_normalization),
+            {"synchronized", HPCT_KERAS_FLAG, AT(batch_normalization.synchronized)},
+            {"renorm", HPCT_KERAS_FALSE, .read_only = true},
+            DROP("renorm_momentum"))} /* of renorm */,
+    {"Concatenate", 2, MANY, add_concatenate, .fields = last_axis},
+    {"Conv2D", 1, 1, add_conv2d,
+     FIELDS({"filters", HPCT_KERAS_SIZE, AT(conv2d.filters), .required = true}, WINDOW(conv2d),
+            {"dilation_rate", HPCT_KERAS_PAIR, AT(conv2d.dilation)},
+            {"groups", HPCT_KERAS_SIZE, AT(conv2d.groups)}, RESULT(conv2d))},
+    {"Conv2DTranspose", 1, 1, add_conv2d_transpose,
+     FIELDS({"filters", HPCT_KERAS_SIZE, AT(conv2d_transpose.filters), .required = true},
+            WINDOW(conv2d_transpose), RESULT(conv2d_transpose),
+            {"dilation_rate", HPCT_KERAS_ONES, .read_only = true}, ONE_GROUP)},
+    {"Cropping2D", 1, 1, add_cropping2d,
+     FIELDS({"cropping", HPCT_KERAS_SPECIAL, AT(cropping2d.cropping), .special = &frame,
+             .required = true},
+            {DATA_FORMAT})},
+    {"CustomScaleLayer", 2, 2, add_scaled_add,
+     FIELDS({"scale", HPCT_KERAS_NUMBER, AT(scaled_add), .required = true}), .module = INCEPTION},
+    {"Dense", 1, 1, add_dense,
+     FIELDS({"units", HPCT_KERAS_SIZE, AT(dense.units), .required = true},
+            {"use_bias", HPCT_KERAS_NOT, AT(dense.no_bias)},
+            {"activation", HPCT_KERAS_ACTIVATION, AT(dense.activation)})},
+    {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d,
+     FIELDS(WINDOW(depthwise_conv2d),
+            {"dilation_rate", HPCT_KERAS_PAIR, AT(depthwise_conv2d.dilation)},
+            {"depth_multiplier", HPCT_KERAS_SIZE, AT(depthwise_conv2d.multiplier)},
+            RESULT(depthwise_conv2d), ONE_GROUP)},
+    {"Dropout", 1, 1, add_dropout,
+     FIELDS({"rate", HPCT_KERAS_NUMBER, AT(dropout.rate), .required = true},
+            {"noise_shape", HPCT_KERAS_SPECIAL, AT(dropout.per_sample),
+             .special = &hpct_keras_noise_shape},
+            SEED),
+     .rate = "rate"},
+    {"ELU", 1, 1, add_elu, FIELDS({"alpha", HPCT_KERAS_NUMBER, AT(slope), .fallback = 1})},
+    {"Flatten", 1, 1, add_flatten, FIELDS({DATA_FORMAT, .read_only = true})},
+    {"GaussianNoise", 1, 1, add_gaussian_noise,
+     FIELDS({"stddev", HPCT_KERAS_NUMBER, AT(gaussian_noise), .required = true}, SEED),
+     .rate = "stddev"},
+    {"GlobalAveragePooling2D", 1, 1, add_global_average_pool2d, .fields = global_pool2d},
+    {"GlobalMaxPooling2D", 1, 1, add_global_max_pool2d, .fields = global_pool2d},
+    {"GroupNormalization", 1, 1, add_group_normalization,
+     FIELDS({"groups", HPCT_KERAS_SPECIAL, AT(group_normalization.groups), .special = &groups},
+            {"axis", .form = HPCT_KERAS_LAST_AXIS}, AFFINE(group_normalization))},
+    {"LayerNormalization", 1, 1, add_layer_normalization,
+     FIELDS({"axis", .form = HPCT_KERAS_LAST_AXIS}, AFFINE(layer_normalization),
+            {"rms_scaling", HPCT_KERAS_FALSE, .read_only = true})},
+    {"LayerScale", 1, 1, add_layer_scale,
+     FIELDS({"init_values", HPCT_KERAS_NUMBER, AT(layer_scale), .required = true},
+            {"projection_dim", HPCT_KERAS_SPECIAL, .special = &channels}),
+     .module = CONVNEXT},
+    {"LeakyReLU", 1, 1, add_leaky_relu,
+     FIELDS({"negative_slope", HPCT_KERAS_SPECIAL, AT(slope), .special = &hpct_keras_slope})},
+    {"MaxPooling2D", 1, 1, add_max_pool2d, .fields = pool2d},
+    {"Multiply", 2, MANY, add_multiply, .fields = none},
+    {"Normalization", 1, 1, add_normalization,
+     FIELDS({"axis", .form = HPCT_KERAS_LAST_AXIS}, {"invert", .form = HPCT_KERAS_FALSE},
+            {"mean", HPCT_KERAS_SPECIAL, AT(normalization),
+             .special = &hpct_keras_mean_and_variance})},
+    {"PReLU", 1, 1, add_prelu,
+     FIELDS({"shared_axes", HPCT_KERAS_SPECIAL, AT(shared), .special = &hpct_keras_shared_axes})},
+    {"Permute", 1, 1, add_permute, FIELDS({"dims", HPCT_KERAS_SHAPE, AT(shape), .required = true})},
+    {"RandomBrightness", 1, 1, add_random_brightness,
+     FIELDS({"factor", HPCT_KERAS_SPECIAL, AT(random_tone.factor), .special = &hpct_keras_factor,
+             .required = true},
+            TONE)},
+    {"RandomContrast", 1, 1, add_random_contrast,
+     FIELDS({"factor", HPCT_KERAS_SPECIAL, AT(random_tone.factor),
+             .special = &hpct_keras_contrast_factor, .required = true},
+            TONE)},
+    {"RandomCrop", 1, 1, add_random_crop,
+     FIELDS({"height", HPCT_KERAS_SIZE, AT(size[0]), .required = true},
+            {"width", HPCT_KERAS_SIZE, AT(size[1]), .required = true}, RANDOM)},
+    {"RandomFlip", 1, 1, add_random_flip,
+     FIELDS({"mode", HPCT_KERAS_WORD, AT(random_flip), .words = flips}, RANDOM)},
+    {"RandomRotation", 1, 1, add_random_rotation, FIELDS(HEIGHT("factor"), FILL)},
+    {"RandomTranslation", 1, 1, add_random_translation,
+     FIELDS(HEIGHT("height_factor"),
+            {"width_factor", HPCT_KERAS_SPECIAL, AT(random_affine.width),
+             .special = &hpct_keras_factor, .required = true},
+            FILL)},
+    {"RandomZoom", 1, 1, add_random_zoom,
+     FIELDS(HEIGHT("height_factor"),
+            {"width_factor", HPCT_KERAS_SPECIAL, AT(random_affine),
+             .special = &hpct_keras_width_factor, .nullable = true},
+            FILL)},
+    {"ReLU", 1, 1, add_relu,
+     FIELDS({"max_value", HPCT_KERAS_NUMBER, AT(relu.max_value), .fallback = INFINITY,
+             .nullable = true},
+            {"negative_slope", HPCT_KERAS_NUMBER, AT(relu.negative_slope)},
+            {"threshold", HPCT_KERAS_NUMBER, AT(relu.threshold)})},
+    {"Rescaling", 1, 1, add_rescaling,
+     FIELDS({"scale", HPCT_KERAS_SPECIAL, AT(rescaling), .special = &hpct_keras_scale_and_offset,
+             .required = true})},
+    {"Reshape", 1, 1, add_reshape,
+     FIELDS({"target_shape", HPCT_KERAS_SHAPE, AT(shape), .required = true})},
+    {"Resizing", 1, 1, add_resizing,
+     FIELDS({"height", HPCT_KERAS_SIZE, AT(size[0]), .required = true},
+            {"width", HPCT_KERAS_SIZE, AT(size[1]), .required = true}, {DATA_FORMAT},
+            {"interpolation", HPCT_KERAS_ONLY, .words = bilinear, .read_only = true},
+            {"crop_to_aspect_ratio", HPCT_KERAS_FALSE, .read_only = true},
+            {"pad_to_aspect_ratio", HPCT_KERAS_FALSE, .read_only = true},
+            {"antialias", HPCT_KERAS_FALSE, .read_only = true},
+            DROP("fill_mode"), /* of padding, which is not supported */
+            DROP("fill_value"))},
+    {"SeparableConv2D", 1, 1, add_separable_conv2d,
+     FIELDS({"filters", HPCT_KERAS_SIZE, AT(separable_conv2d.filters), .required = true},
+            WINDOW(separable_conv2d),
+            {"dilation_rate", HPCT_KERAS_PAIR, AT(separable_conv2d.dilation)},
+            {"depth_multiplier", HPCT_KERAS_SIZE, AT(separable_conv2d.multiplier)},
+            RESULT(separable_conv2d), ONE_GROUP)},
+    {"Softmax", 1, 1, add_softmax, .fields = last_axis},
+    {"SpatialDropout2D", 1, 1, add_spatial_dropout2d,
+     FIELDS({"rate", HPCT_KERAS_NUMBER, AT(dropout.rate), .required = true}, {DATA_FORMAT},
+            DROP("noise_shape"), /* Keras writes that of its base class, null */
+            SEED),
+     .rate = "rate"},
+    {"StochasticDepth", 1, 1, add_stochastic_depth,
+     FIELDS({"drop_path_rate", HPCT_KERAS_NUMBER, AT(dropout.rate), .required = true}, SEED),
+     .module = CONVNEXT, .rate = "drop_path_rate"},
+    {"UpSampling2D", 1, 1, add_up_sampling2d,
+     FIELDS(
+         {"size", HPCT_KERAS_PAIR, AT(up_sampling2d.size), .fallback = 2},
+         {"interpolation", HPCT_KERAS_CHOICE, AT(up_sampling2d.bilinear), .words = interpolations},
+         {DATA_FORMAT})},
+    {"ZeroPadding2D", 1, 1, add_zero_padding2d,
+     FIELDS({"padding", HPCT_KERAS_SPECIAL, AT(zero_padding2d.padding), .special = &frame},
+            {DATA_FORMAT})},
 };
 #define NUM_CLASSES (sizeof classes / sizeof *classes)
 
@@ -698,20 +468,19 @@ const hpct_keras_class *hpct_keras_find(const char *class_name)
     return NULL;
 }
 
-const char *hpct_keras_module(const char *class_name)
+void hpct_keras_add(const hpct_keras_class *class, hpct_keras_layer *layer)
 {
-    static const struct {
-        const char *class_name, *module;
-    } others[] = {
-        {"CustomScaleLayer", "keras.src.applications.inception_resnet_v2"},
-        {"LayerScale", "keras.src.applications.convnext"},
-        {"StochasticDepth", "keras.src.applications.convnext"},
-    };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strcmp(others[i].class_name, class_name) == 0)
-            return others[i].module;
-    }
-    return "keras.layers";
+    hpct_layer_config config;
+    memset(&config, 0, sizeof config);
+    hpct_keras_read_fields(layer, class->fields, &config);
+    if (hpct_keras_taken(layer))
+        class->add(layer, &config);
+}
+
+json_t *hpct_keras_settings(const hpct_layer *layer)
+{
+    const hpct_keras_class *class = hpct_keras_find(layer->type);
+    return class != NULL ? hpct_keras_write_fields(class->fields, layer) : NULL;
 }
 
 void hpct_keras_list(char *text, size_t size)

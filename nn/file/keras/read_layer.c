@@ -96,16 +96,9 @@ static void set_frozen(const hpct_keras_layer *layer, int first)
 /* In a call with training=False: what it draws or updates in training is off. */
 static void set_inference(hpct_keras_layer *layer)
 {
-    static const struct {
-        const char *class_name, *rate;
-    } random[] = {{"Dropout", "rate"},
-                  {"SpatialDropout2D", "rate"},
-                  {"GaussianNoise", "stddev"},
-                  {"StochasticDepth", "drop_path_rate"}};
-    for (size_t i = 0; i < sizeof random / sizeof *random; i++) {
-        if (strcmp(layer->class_name, random[i].class_name) == 0)
-            json_object_set_new(layer->settings, random[i].rate, json_real(0));
-    }
+    const hpct_keras_class *class = hpct_keras_find(layer->class_name);
+    if (class != NULL && class->rate != NULL)
+        json_object_set_new(layer->settings, class->rate, json_real(0));
     if (strncmp(layer->class_name, "Random", 6) == 0)
         hpct_keras_fail(layer, "it is called with training=False, and would never change an image: "
                                "remove it");
@@ -118,7 +111,7 @@ static void set_inference(hpct_keras_layer *layer)
 static void add_class(hpct_keras_layer *layer, const json_t *entry)
 {
     if (!hpct_keras_is_operation(entry)) {
-        hpct_keras_find(layer->class_name)->add(layer);
+        hpct_keras_add(hpct_keras_find(layer->class_name), layer);
         return;
     }
     if (hpct_keras_is_function(entry))

@@ -133,12 +133,12 @@ static void write_layer(writer *w, int index, bool functional)
 {
     const hpct_layer *layer = &w->model->layers[index];
     const hpct_keras_class *class = hpct_keras_find(layer->type);
-    if (class == NULL || class->settings == NULL) {
+    if (class == NULL) {
         w->status = hpct_fail(HPCT_ERR_USAGE, "layer %s (%s) cannot be written for Keras",
                               layer->name, layer->type);
         return;
     }
-    json_t *config = class->settings(layer);
+    json_t *config = hpct_keras_settings(layer);
     if (config == NULL) {
         w->status = hpct_fail_memory(0);
         return;
@@ -150,8 +150,8 @@ static void write_layer(writer *w, int index, bool functional)
     json_object_set_new(config, "dtype", policy(w->model, layer));
     add_initializers(w, index, config);
     add_regularizers(w, index, config);
-    append(w, object(hpct_keras_module(layer->type), layer->type, config), own_name(layer),
-           functional ? inbound(w, layer->inputs, layer->num_inputs) : NULL);
+    append(w, object(class->module != NULL ? class->module : "keras.layers", layer->type, config),
+           own_name(layer), functional ? inbound(w, layer->inputs, layer->num_inputs) : NULL);
 }
 
 static void write_input(writer *w, int tensor, const char *name, bool functional)

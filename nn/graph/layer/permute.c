@@ -19,10 +19,11 @@ void hpct_model_add_permute(hpct_model *model, const int *axes)
         hpct_layer_fail(model, "the axes must be 1 to %d, each once", input.rank);
         return;
     }
-    hpct_shape output = input;
+    hpct_shape output = input, *dims = &hpct_layer_config_of(model)->shape;
+    dims->rank = input.rank;
     hpct_op_spec spec = {.kind = HPCT_OP_PERMUTE, .permute.rank = input.rank};
     for (int i = 0; i < input.rank; i++) {
-        hpct_layer_config_of(model)->permute[i] = axes[i];
+        dims->size[i] = axes[i];
         spec.permute.size[i] = input.size[i];
         spec.permute.axes[i] = axes[i] - 1;
         output.size[i] = input.size[axes[i] - 1];

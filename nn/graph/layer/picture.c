@@ -27,6 +27,8 @@ static void add_sized(hpct_model *model, hpct_op_kind kind, const char *type, co
     hpct_graph_picture picture = {.out_h = height, .out_w = width};
     if (!begin(model, type, stem, &picture))
         return;
+    hpct_layer_config_of(model)->size[0] = height;
+    hpct_layer_config_of(model)->size[1] = width;
     if (height < 1 || width < 1)
         hpct_layer_fail(model, "the size %dx%d must be at least 1x1", height, width);
     else

@@ -9,12 +9,14 @@ static void add_pool(hpct_model *model, hpct_op_kind kind, const char *type, con
     hpct_op_spec spec = {.kind = kind};
     if (!hpct_layer_begin(model, type, stem, &input))
         return;
-    hpct_layer_config_of(model)->pool2d = *pool;
+    hpct_pool2d *own = &hpct_layer_config_of(model)->pool2d;
+    *own = *pool;
+    for (int i = 0; i < 2; i++)
+        own->strides[i] = pool->strides[i] == 0 ? pool->pool[i] : pool->strides[i];
     hpct_layer_window_config config = {
         .what = "pool",
-        .size = {pool->pool[0], pool->pool[1]},
-        .strides = {pool->strides[0] == 0 ? pool->pool[0] : pool->strides[0],
-                    pool->strides[1] == 0 ? pool->pool[1] : pool->strides[1]},
+        .size = {own->pool[0], own->pool[1]},
+        .strides = {own->strides[0], own->strides[1]},
         .dilation = {1, 1},
         .groups = 1,
         .padding = pool->padding,
@@ -41,6 +43,7 @@ static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *ty
     hpct_op_spec spec = {.kind = kind};
     if (!hpct_layer_begin(model, type, stem, &input) || !hpct_layer_window_takes(model, &input))
         return;
+    hpct_layer_config_of(model)->keepdims = keepdims;
     hpct_layer_window_config config = {
         .what = "pool",
         .size = {input.size[0], input.size[1]},

@@ -44,6 +44,6 @@ void hpct_model_add_reshape(hpct_model *model, hpct_shape shape)
         hpct_layer_fail(model, "sizes must be at least 1, or -1 for one of them, not %s", to);
     else if (!work_out(&shape, (int64_t) hpct_graph_shape_count(&input)))
         hpct_layer_fail(model, "input %s cannot take the shape %s", from, to);
-    else
-        hpct_layer_add_view(model, &shape);
+    else if (hpct_layer_add_view(model, &shape))
+        hpct_layer_config_of(model)->shape = shape;
 }

@@ -1203,7 +1203,7 @@ static hpct_model *every_layer(void)
     return model;
 }
 
-/* Those of nn/file/keras/elements.c. */
+/* Those of single elements. */
 static hpct_model *every_element(void)
 {
     hpct_model *model = hpct_model_new("elements", HPCT_SHAPE(6, 5, 4));
