@@ -57,6 +57,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/peers.h \
 	nn/graph/schedule.c nn/graph/schedule.h \
 	nn/graph/shape.c nn/graph/shape.h \
+	nn/plan/arenas.c nn/plan/arenas.h \
 	nn/plan/blocks.c \
 	nn/plan/build.c \
 	nn/plan/flow.c \
@@ -162,7 +163,7 @@ if HAVE_HDF5
 nn_keras += \
 	nn/file/keras/child_h5.c \
 	nn/file/keras/fit_h5.c \
-	nn/file/keras/groups_h5.h nn/file/keras/nested_h5.c \
+	nn/file/keras/groups_h5.c nn/file/keras/groups_h5.h nn/file/keras/nested_h5.c \
 	nn/file/keras/hdf5.c nn/file/keras/hdf5.h \
 	nn/file/keras/hdf5_library.c nn/file/keras/hdf5_library.h \
 	nn/file/keras/weights_h5.c

@@ -3,10 +3,10 @@
 #include "nn/plan/run.h"
 
 #include "base/debug.h"
-#include "base/fnv.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "nn/backends/backends.h"
+#include "nn/plan/arenas.h"
 #include "nn/plan/fusions.h"
 
 #include <malloc.h>
@@ -80,27 +80,14 @@ void hpct_run_free(hpct_run *run)
         if (run->nodes[i].op != NULL)
             run->nodes[i].op->class->destroy(run->nodes[i].op);
     }
-    const hpct_backend *backend = run->backend;
-    if (!run->arenas.borrows)
-        backend->release(run->arenas.parameters);
-    backend->release(run->arenas.copies);
-    backend->release(run->arenas.gradients);
-    for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
-        backend->release(run->arenas.slot[k]);
-    backend->release(run->arenas.scaling);
-    backend->release(run->arenas.penalty);
-    backend->release(run->arenas.states);
-    backend->release(run->arenas.spare);
+    hpct_run_free_arenas(run);
     hpct_run_free_transit(run);
-    backend->release(run->plan.block);
-    backend->release(run->plan.scratch);
-    free(run->arenas.param_offsets);
+    run->backend->release(run->plan.block);
+    run->backend->release(run->plan.scratch);
     free(run->plan.root);
     free(run->plan.links);
     free(run->plan.value_offsets);
     free(run->requires_grad);
-    free(run->arenas.updates);
-    free(run->arenas.penalties);
     free(run->batches.sizes);
     free(run->nodes);
     free(run);
@@ -152,32 +139,21 @@ static hpct_status check_sizes(const hpct_model *model, const hpct_run *run)
     return HPCT_OK;
 }
 
-static bool has_trained_params(const hpct_model *model, const hpct_graph_node *node)
-{
-    for (int k = 0; k < node->num_params; k++) {
-        if (!model->params[node->first_param + k].state)
-            return true;
-    }
-    return false;
-}
+/* What there is among a node's parameters. */
+typedef struct params_of {
+    bool trained, frozen, penalties;
+} params_of;
 
-static bool has_frozen_params(const hpct_model *model, const hpct_graph_node *node)
+static params_of find_params(const hpct_model *model, const hpct_graph_node *node)
 {
+    params_of of = {false};
     for (int k = 0; k < node->num_params; k++) {
-        if (model->params[node->first_param + k].frozen)
-            return true;
+        const hpct_graph_param *param = &model->params[node->first_param + k];
+        of.trained |= !param->state;
+        of.frozen |= param->frozen;
+        of.penalties |= hpct_graph_param_has_penalty(param);
     }
-    return false;
-}
-
-/* A product that updates its kernel itself would leave out the kernel's penalty. */
-static bool has_penalties(const hpct_model *model, const hpct_graph_node *node)
-{
-    for (int k = 0; k < node->num_params; k++) {
-        if (hpct_graph_param_has_penalty(&model->params[node->first_param + k]))
-            return true;
-    }
-    return false;
+    return of;
 }
 
 /* Tensors of one cell count as not blocked; if one side has no others, operations use the flag of
@@ -190,23 +166,24 @@ static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_
     spec->dst_blocks = blocks[hpct_run_root(model, run, node->output)];
 }
 
-/* Build options common to all operations. */
+/* Build options common to all operations. A product that updates its kernel itself would leave out
+ * the kernel's penalty. */
 static hpct_op_build start_build(const hpct_model *model, const hpct_run *run,
                                  const hpct_run_build_options *options, int i)
 {
     const hpct_graph_node *node = &model->nodes[i];
-    bool frozen = has_frozen_params(model, node),
-         own_rate = run->backend->device != NULL && hpct_graph_node_rate_factor(model, node) != 1;
+    params_of of = find_params(model, node);
+    bool own_rate = run->backend->device != NULL && hpct_graph_node_rate_factor(model, node) != 1;
     return (hpct_op_build){
         .precision = options->fp32 ? HPCT_FP32 : hpct_graph_node_precision(model, node),
         .values = run->values,
         .batch_sizes = node->local ? run->batches.local : run->batches.sizes,
         .num_batch_sizes = run->batches.num,
         /* a device has one rate for all fused updates */
-        .fuse_update = run->fuse_update && !node->partial && !frozen && !own_rate &&
-                       !has_penalties(model, node),
+        .fuse_update =
+            run->fuse_update && !node->partial && !of.frozen && !own_rate && !of.penalties,
         .plain_layout = options->plain_layout,
-        .frozen = frozen,
+        .frozen = of.frozen,
         .stream = (uint32_t) (i - node->added),
     };
 }
@@ -233,7 +210,7 @@ static void describe(const hpct_model *model, hpct_run *run, const hpct_run_buil
         *build = start_build(model, run, options, i);
         for (int k = 0; k < node->num_inputs; k++)
             build->needs_diff_src |= requires_grad[model->tensors[node->inputs[k]].root];
-        bool any = build->needs_diff_src || has_trained_params(model, node);
+        bool any = build->needs_diff_src || find_params(model, node).trained;
         requires_grad[model->tensors[node->output].root] = any && run->training;
         run->nodes[i].backward = any && run->training && i != skipped;
         build->training = run->nodes[i].backward;
@@ -251,16 +228,11 @@ static hpct_status nothing(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void free_fused_away(hpct_op *op)
-{
-    free(op);
-}
-
 static hpct_status make_fused_away(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = nothing, .backward = nothing, .destroy = free_fused_away};
+        .forward = nothing, .backward = nothing, .destroy = hpct_op_free};
     hpct_op *op = *out = calloc(1, sizeof *op);
     if (op == NULL)
         return hpct_fail_memory(sizeof *op);
@@ -321,232 +293,6 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     free(builds);
     free(blocks);
     return status;
-}
-
-/* Leaves the parameter to update(), in one range with the one before if the optimizer allows. */
-static void add_update(const hpct_model *model, hpct_run *run, const hpct_graph_param *param,
-                       size_t offset, size_t count)
-{
-    const hpct_optimizer *optimizer = &model->optimizer;
-    const float factor = hpct_graph_node_rate_factor(model, &model->nodes[param->node]);
-    hpct_backend_update_range *last =
-        run->arenas.num_updates > 0 ? &run->arenas.updates[run->arenas.num_updates - 1] : NULL;
-    if (last != NULL && last->offset + last->count == offset && last->split == param->split &&
-        last->rate_factor == factor && !hpct_graph_optimizer_by_parameter(optimizer))
-        last->count += count;
-    else
-        run->arenas.updates[run->arenas.num_updates++] = (hpct_backend_update_range){
-            offset, count, .rate_factor = factor,
-            .adapt = param->shape.rank > 1 || optimizer->trust_all, .split = param->split};
-}
-
-/* Lists the parameter if it has a regularizer. */
-static void add_penalty(hpct_run *run, const hpct_graph_param *param, size_t offset, size_t count)
-{
-    if (!hpct_graph_param_has_penalty(param))
-        return;
-    run->arenas.penalties[run->arenas.num_penalties++] =
-        (hpct_backend_penalty){.offset = offset,
-                               .count = count,
-                               .l1 = (float) param->l1,
-                               .l2 = (float) param->l2,
-                               .split = param->split};
-}
-
-/* Frozen parameters follow the moving statistics, so that the latter are one range. */
-static void lay_out_state(const hpct_model *model, hpct_run *run, int param, size_t count)
-{
-    size_t *floats =
-        model->params[param].frozen ? &run->arenas.frozen_floats : &run->arenas.state_floats;
-    run->arenas.param_offsets[param] = *floats;
-    *floats += count;
-}
-
-static void place_frozen(const hpct_model *model, hpct_run *run)
-{
-    for (int i = 0; i < model->num_params; i++) {
-        if (model->params[i].frozen)
-            run->arenas.param_offsets[i] += run->arenas.state_floats;
-    }
-}
-
-/* Offsets of the parameters, in the order in which backward finishes their gradients. Processes
- * with other frozen layers have another layout. */
-static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
-{
-    size_t num = (size_t) model->num_params + 1;
-    run->arenas.param_offsets = calloc(num, sizeof *run->arenas.param_offsets);
-    run->arenas.updates = calloc(num, sizeof *run->arenas.updates);
-    run->arenas.penalties = calloc(num, sizeof *run->arenas.penalties);
-    if (run->arenas.param_offsets == NULL || run->arenas.updates == NULL ||
-        run->arenas.penalties == NULL)
-        return hpct_fail_memory(num * sizeof *run->arenas.updates);
-    uint64_t hash = HPCT_FNV_START;
-    size_t offset = 0;
-    for (int i = model->num_nodes - 1; i >= 0; i--) {
-        const hpct_graph_node *node = &model->nodes[i];
-        const hpct_op *op = run->nodes[i].op;
-        for (int k = 0; k < node->num_params; k++) {
-            int param = node->first_param + k;
-            size_t count = (op->param_floats[k] + HPCT_BACKEND_ARENA_ALIGN - 1) /
-                           HPCT_BACKEND_ARENA_ALIGN * HPCT_BACKEND_ARENA_ALIGN;
-            uint64_t facts[3] = {op->param_layout[k], op->param_floats[k], 1};
-            hash = hpct_fnv(hash, facts, (model->params[param].frozen ? 3 : 2) * sizeof *facts);
-            if (model->params[param].state) {
-                lay_out_state(model, run, param, count);
-                continue;
-            }
-            run->arenas.param_offsets[param] = offset;
-            add_penalty(run, &model->params[param], offset, count);
-            if (k != HPCT_OP_KERNEL || !op->kernel_fused)
-                add_update(model, run, &model->params[param], offset, count);
-            offset += count;
-        }
-        run->nodes[i].done = offset;
-    }
-    place_frozen(model, run);
-    run->arenas.floats = offset;
-    run->arenas.fingerprint = hash;
-    return HPCT_OK;
-}
-
-static void *allocate_memory(const hpct_run *run, size_t bytes, const char *what,
-                             hpct_status *status)
-{
-    if (*status != HPCT_OK)
-        return NULL;
-    void *memory = run->backend->allocate(bytes);
-    if (memory == NULL)
-        *status = hpct_backend_memory_fail(run->backend, bytes, "%s", what);
-    return memory;
-}
-
-bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot)
-{
-    const hpct_optimizer *optimizer = &model->optimizer;
-    if (run->arenas.borrows)
-        return false;
-    if (slot == HPCT_GRAPH_SLOT_ACCUMULATED)
-        return run->training && optimizer->gradient_accumulation_steps > 1;
-    return run->training && !run->no_slots && slot < hpct_graph_optimizer_num_slots(optimizer);
-}
-
-size_t hpct_run_state_bytes(const hpct_run *run)
-{
-    return (run->arenas.state_floats + run->arenas.frozen_floats) * sizeof(float);
-}
-
-/* Floats of the gradients of a frozen layer that the operation computes all the same. */
-static size_t spare_floats(const hpct_run_node *node)
-{
-    const hpct_op *op = node->op;
-    size_t floats = 0;
-    if (!node->backward || !op->build.frozen || op->omits_grads)
-        return 0;
-    for (int k = 0; k < op->num_params; k++)
-        floats += (op->param_floats[k] + HPCT_BACKEND_ARENA_ALIGN - 1) / HPCT_BACKEND_ARENA_ALIGN *
-                  HPCT_BACKEND_ARENA_ALIGN;
-    return floats;
-}
-
-size_t hpct_run_spare_bytes(const hpct_run *run)
-{
-    size_t most = 0;
-    for (int i = 0; i < run->num_nodes; i++) {
-        size_t floats = spare_floats(&run->nodes[i]);
-        most = floats > most ? floats : most;
-    }
-    return most * sizeof(float);
-}
-
-size_t hpct_run_target_bytes(const hpct_run *run, int samples)
-{
-    return run->dense_targets ? (size_t) samples * (size_t) run->loss.classes * sizeof(float) : 0;
-}
-
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-size_t hpct_run_copies_bytes(const hpct_run *run)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < run->num_nodes; i++)
-        bytes += rounded(run->nodes[i].op->copies_bytes);
-    return bytes;
-}
-
-static char *take_copies(hpct_run *run, hpct_status *status)
-{
-    char *copies = allocate_memory(run, hpct_run_copies_bytes(run), "copies of parameters", status),
-         *at = copies;
-    for (int i = 0; i < run->num_nodes && at != NULL; i++) {
-        run->nodes[i].copies = at;
-        at += rounded(run->nodes[i].op->copies_bytes);
-    }
-    run->arenas.stale = true;
-    return copies;
-}
-
-static hpct_status allocate(const hpct_model *model, hpct_run *run)
-{
-    hpct_status status = HPCT_OK;
-    size_t arena = run->arenas.floats * sizeof(float);
-    if (!run->arenas.borrows)
-        run->arenas.parameters = allocate_memory(run, arena, "parameters", &status);
-    run->arenas.states =
-        allocate_memory(run, hpct_run_state_bytes(run), "moving statistics", &status);
-    if (run->arenas.num_penalties > 0)
-        run->arenas.penalty = allocate_memory(run, 2 * sizeof(float), "penalties", &status);
-    if (hpct_run_spare_bytes(run) > 0)
-        run->arenas.spare =
-            allocate_memory(run, hpct_run_spare_bytes(run), "unused gradients", &status);
-    if (run->training)
-        run->arenas.gradients = allocate_memory(
-            run, arena + HPCT_RUN_ARENA_PIGGYBACK * sizeof(float), "gradients", &status);
-    for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++) {
-        if (hpct_run_has_slot(model, run, k))
-            run->arenas.slot[k] = allocate_memory(run, arena, "the optimizer", &status);
-    }
-    if (run->training && model->precision == HPCT_FP16)
-        run->arenas.scaling =
-            allocate_memory(run, sizeof *run->arenas.scaling, "the loss scale", &status);
-    run->plan.scratch = allocate_memory(run, hpct_run_scratch_bytes(run), "scratch", &status);
-    run->arenas.copies = take_copies(run, &status);
-    if (status == HPCT_OK)
-        status = hpct_run_place(model, run, NULL);
-    return status == HPCT_OK ? hpct_run_make_transit(model, run) : status;
-}
-
-float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param)
-{
-    float *arena = model->params[param].state ? run->arenas.states : run->arenas.parameters;
-    return arena + run->arenas.param_offsets[param];
-}
-
-static void point_at_spare(const hpct_run *run, hpct_run_node *node)
-{
-    float *at = run->arenas.spare;
-    for (int k = 0; k < node->op->num_params && spare_floats(node) > 0; k++) {
-        size_t floats = node->op->param_floats[k];
-        node->grad[k] = at;
-        at += (floats + HPCT_BACKEND_ARENA_ALIGN - 1) / HPCT_BACKEND_ARENA_ALIGN *
-              HPCT_BACKEND_ARENA_ALIGN;
-    }
-}
-
-static void point_at_params(const hpct_model *model, hpct_run *run)
-{
-    for (int i = 0; i < run->num_nodes; i++)
-        point_at_spare(run, &run->nodes[i]);
-    for (int i = 0; i < model->num_params; i++) {
-        hpct_run_node *node = &run->nodes[model->params[i].node];
-        int index = model->params[i].index;
-        node->param[index] = hpct_run_param(model, run, i);
-        if (run->arenas.gradients != NULL && !model->params[i].state)
-            node->grad[index] = run->arenas.gradients + run->arenas.param_offsets[i];
-    }
 }
 
 static hpct_status import(const hpct_run *run, const hpct_model *model, int index,
@@ -684,7 +430,7 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     if (backend->made_ops != NULL)
         backend->made_ops();
     if (status == HPCT_OK)
-        status = lay_out_arena(model, run);
+        status = hpct_run_lay_out_arenas(model, run);
     if (status == HPCT_OK) {
         borrow(run, options);
         *out = run;
@@ -703,9 +449,9 @@ hpct_status hpct_model_build(hpct_model *model, const hpct_run_build_options *op
     HPCT_TRY(check_compiled(model));
     HPCT_TRY(hpct_model_unbuild(model));
     HPCT_TRY(hpct_run_prepare(&run, model, options));
-    hpct_status status = allocate(model, run);
+    hpct_status status = hpct_run_allocate(model, run);
     if (status == HPCT_OK) {
-        point_at_params(model, run);
+        hpct_run_point_at_params(model, run);
         status = move_in(model, run);
         if (hpct_debugs(HPCT_DEBUG_PLAN))
             hpct_run_print_plan(model, run, stderr);
