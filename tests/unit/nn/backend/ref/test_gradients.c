@@ -33,9 +33,30 @@ typedef struct probe {
     void (*forward)(const struct probe *p);
     const hpct_op_spec *spec;
     int n;
+    size_t src_count, kernel_count, bias_count, dst_count;
     double *src, *kernel, *bias, *dst, *weight;
-    size_t dst_count;
+    double *diff_src, *diff_kernel, *diff_bias; /* of the reference's backward */
 } probe;
+
+static probe new_probe(void (*forward)(const probe *p), const hpct_op_spec *spec, int n, size_t src,
+                       size_t kernel, size_t bias, size_t dst)
+{
+    return (probe){.forward = forward,
+                   .spec = spec,
+                   .n = n,
+                   .src_count = src,
+                   .kernel_count = kernel,
+                   .bias_count = bias,
+                   .dst_count = dst,
+                   .src = random_doubles(src),
+                   .kernel = random_doubles(kernel),
+                   .bias = random_doubles(bias),
+                   .dst = random_doubles(dst),
+                   .weight = random_doubles(dst),
+                   .diff_src = random_doubles(src),
+                   .diff_kernel = random_doubles(kernel),
+                   .diff_bias = random_doubles(bias)};
+}
 
 static double scalar(const probe *p)
 {
@@ -60,6 +81,24 @@ static void check(const probe *p, const char *what, double *at, const double *gr
         if (fabs(numerical - gradient[i]) > TOLERANCE * (1 + fabs(numerical)))
             fail_msg("%s[%zu]: %.12g, numerically %.12g", what, i, gradient[i], numerical);
     }
+}
+
+/* Then frees the probe. */
+static void check_source(probe *p, const char *what)
+{
+    check(p, what, p->src, p->diff_src, p->src_count);
+    free(p->src), free(p->kernel), free(p->bias), free(p->dst), free(p->weight);
+    free(p->diff_src), free(p->diff_kernel), free(p->diff_bias);
+}
+
+static void check_kernel(const probe *p, const char *what)
+{
+    check(p, what, p->kernel, p->diff_kernel, p->kernel_count);
+}
+
+static void check_bias(const probe *p, const char *what)
+{
+    check(p, what, p->bias, p->diff_bias, p->bias_count);
 }
 
 static void conv2d(const probe *p)
@@ -176,30 +215,18 @@ static void windows_agree(void **state)
                dst = (size_t) (n * w->out_h * w->out_w * w->out_c),
                kernel = (size_t) (w->kernel_h * w->kernel_w * w->in_c / w->groups * w->out_c),
                bias = (size_t) w->out_c;
-        probe p = {.forward = kinds[i % 4].forward,
-                   .spec = &spec,
-                   .n = n,
-                   .src = random_doubles(src),
-                   .kernel = random_doubles(kernel),
-                   .bias = random_doubles(bias),
-                   .dst = random_doubles(dst),
-                   .weight = random_doubles(dst),
-                   .dst_count = dst};
-        double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
-               *diff_bias = random_doubles(bias);
+        probe p = new_probe(kinds[i % 4].forward, &spec, n, src, kernel, bias, dst);
         if (kind == HPCT_OP_CONV2D) {
-            hpct_ref64_conv2d_backward_data(w, n, p.weight, p.kernel, diff_src);
-            hpct_ref64_conv2d_backward_weights(w, n, p.src, p.weight, diff_kernel, diff_bias);
-            check(&p, "conv2d kernel", p.kernel, diff_kernel, kernel);
-            check(&p, "conv2d bias", p.bias, diff_bias, bias);
+            hpct_ref64_conv2d_backward_data(w, n, p.weight, p.kernel, p.diff_src);
+            hpct_ref64_conv2d_backward_weights(w, n, p.src, p.weight, p.diff_kernel, p.diff_bias);
+            check_kernel(&p, "conv2d kernel");
+            check_bias(&p, "conv2d bias");
         } else if (kind == HPCT_OP_MAX_POOL2D) {
-            hpct_ref64_max_pool2d_backward(w, n, p.src, p.weight, diff_src);
+            hpct_ref64_max_pool2d_backward(w, n, p.src, p.weight, p.diff_src);
         } else {
-            hpct_ref64_average_pool2d_backward(w, n, p.weight, diff_src);
+            hpct_ref64_average_pool2d_backward(w, n, p.weight, p.diff_src);
         }
-        check(&p, kinds[i % 4].source, p.src, diff_src, src);
-        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
-        free(diff_src), free(diff_kernel), free(diff_bias);
+        check_source(&p, kinds[i % 4].source);
     }
 }
 
@@ -214,30 +241,18 @@ static void rows_agree(void **state)
         int rows = n * spec.dense.rows, in = spec.dense.in, out = spec.dense.out;
         size_t src = (size_t) (rows * in), dst = (size_t) (rows * out),
                kernel = (size_t) (in * out);
-        probe p = {.forward = is_dense ? dense : softmax,
-                   .spec = &spec,
-                   .n = n,
-                   .src = random_doubles(src),
-                   .kernel = random_doubles(kernel),
-                   .bias = random_doubles((size_t) out),
-                   .dst = random_doubles(dst),
-                   .weight = random_doubles(dst),
-                   .dst_count = dst};
-        double *diff_src = random_doubles(src), *diff_kernel = random_doubles(kernel),
-               *diff_bias = random_doubles((size_t) out);
+        probe p = new_probe(is_dense ? dense : softmax, &spec, n, src, kernel, (size_t) out, dst);
         p.forward(&p);
         if (is_dense) {
-            hpct_ref64_dense_backward_data(rows, in, out, p.weight, p.kernel, diff_src);
-            hpct_ref64_dense_backward_weights(rows, in, out, p.src, p.weight, diff_kernel,
-                                              diff_bias);
-            check(&p, "dense kernel", p.kernel, diff_kernel, kernel);
-            check(&p, "dense bias", p.bias, diff_bias, (size_t) out);
+            hpct_ref64_dense_backward_data(rows, in, out, p.weight, p.kernel, p.diff_src);
+            hpct_ref64_dense_backward_weights(rows, in, out, p.src, p.weight, p.diff_kernel,
+                                              p.diff_bias);
+            check_kernel(&p, "dense kernel");
+            check_bias(&p, "dense bias");
         } else {
-            hpct_ref64_softmax_backward(rows, out, p.dst, p.weight, diff_src);
+            hpct_ref64_softmax_backward(rows, out, p.dst, p.weight, p.diff_src);
         }
-        check(&p, "source", p.src, diff_src, src);
-        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
-        free(diff_src), free(diff_kernel), free(diff_bias);
+        check_source(&p, "source");
     }
 }
 
@@ -256,20 +271,11 @@ static void products_agree(void **state)
         int n = pick(1, 3);
         size_t count = (size_t) n * hpct_op_src_floats(&spec, 0),
                other = (size_t) n * hpct_op_src_floats(&spec, 1);
-        probe p = {.forward = multiply,
-                   .spec = &spec,
-                   .n = n,
-                   .src = random_doubles(count),
-                   .kernel = random_doubles(other),
-                   .dst = random_doubles(count),
-                   .weight = random_doubles(count),
-                   .dst_count = count};
-        double *first = random_doubles(count), *second = random_doubles(other);
-        hpct_ref64_multiply_backward(&spec, n, 0, p.kernel, p.weight, false, first);
-        hpct_ref64_multiply_backward(&spec, n, 1, p.src, p.weight, false, second);
-        check(&p, "first factor", p.src, first, count);
-        check(&p, "second factor", p.kernel, second, other);
-        free(p.src), free(p.kernel), free(p.dst), free(p.weight), free(first), free(second);
+        probe p = new_probe(multiply, &spec, n, count, other, 0, count);
+        hpct_ref64_multiply_backward(&spec, n, 0, p.kernel, p.weight, false, p.diff_src);
+        hpct_ref64_multiply_backward(&spec, n, 1, p.src, p.weight, false, p.diff_kernel);
+        check_kernel(&p, "second factor");
+        check_source(&p, "first factor");
     }
 }
 
@@ -296,23 +302,17 @@ static void lines_agree(void **state)
     for (int i = 0; i < 6; i++) {
         bool slopes = i % 2 == 0;
         size_t period = (size_t) periods[i / 2], numbers = slopes ? period : 3 * period;
-        probe p = {.forward = slopes ? prelu : normalization,
-                   .n = (int) period,
-                   .src = random_doubles(count),
-                   .kernel = random_doubles(numbers),
-                   .dst = random_doubles(count),
-                   .weight = random_doubles(count),
-                   .dst_count = count};
-        double *diff_src = random_doubles(count), *diff_alpha = random_doubles(numbers);
+        probe p =
+            new_probe(slopes ? prelu : normalization, NULL, (int) period, count, numbers, 0, count);
         if (slopes) {
             hpct_ref64_prelu_backward(LINE_ROWS, LINE_SIZE, period, p.src, p.kernel, p.weight,
-                                      diff_src, diff_alpha);
-            check(&p, "alpha", p.kernel, diff_alpha, period);
+                                      p.diff_src, p.diff_kernel);
+            check_kernel(&p, "alpha");
         } else {
-            hpct_ref64_normalization_backward(count / period, period, p.kernel, p.weight, diff_src);
+            hpct_ref64_normalization_backward(count / period, period, p.kernel, p.weight,
+                                              p.diff_src);
         }
-        check(&p, "source", p.src, diff_src, count);
-        free(p.src), free(p.kernel), free(p.dst), free(p.weight), free(diff_src), free(diff_alpha);
+        check_source(&p, "source");
     }
 }
 
@@ -334,25 +334,14 @@ static void batch_norm_agrees(void **state)
         int n = pick(2, 4);
         size_t rows = (size_t) (n * spec.norm.rows), channels = (size_t) spec.norm.channels,
                count = rows * channels;
-        probe p = {.forward = batch_norm,
-                   .spec = &spec,
-                   .n = n,
-                   .src = random_doubles(count),
-                   .kernel = random_doubles(channels),
-                   .bias = random_doubles(channels),
-                   .dst = random_doubles(count),
-                   .weight = random_doubles(count),
-                   .dst_count = count};
-        double *diff_src = random_doubles(count), *diff_gamma = random_doubles(channels),
-               *diff_beta = random_doubles(channels), mean[8], variance[8];
+        probe p = new_probe(batch_norm, &spec, n, count, channels, channels, count);
+        double mean[8], variance[8];
         hpct_ref64_batch_norm_statistics(rows, channels, p.src, mean, variance);
         hpct_ref64_batch_norm_backward(rows, channels, 1e-3, p.src, mean, variance, p.kernel,
-                                       p.weight, false, diff_src, diff_gamma, diff_beta);
-        check(&p, "gamma", p.kernel, diff_gamma, channels);
-        check(&p, "beta", p.bias, diff_beta, channels);
-        check(&p, "source", p.src, diff_src, count);
-        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
-        free(diff_src), free(diff_gamma), free(diff_beta);
+                                       p.weight, false, p.diff_src, p.diff_kernel, p.diff_bias);
+        check_kernel(&p, "gamma");
+        check_bias(&p, "beta");
+        check_source(&p, "source");
     }
 }
 
@@ -378,25 +367,14 @@ static void group_norm_agrees(void **state)
         int n = pick(1, 4);
         size_t channels = (size_t) spec.group.channels,
                count = (size_t) (n * spec.group.rows * spec.group.cells) * channels;
-        probe p = {.forward = group_norm,
-                   .spec = &spec,
-                   .n = n,
-                   .src = random_doubles(count),
-                   .kernel = random_doubles(channels),
-                   .bias = random_doubles(channels),
-                   .dst = random_doubles(count),
-                   .weight = random_doubles(count),
-                   .dst_count = count};
-        double *diff_src = random_doubles(count), *diff_gamma = random_doubles(channels),
-               *diff_beta = random_doubles(channels), mean[64], variance[64];
+        probe p = new_probe(group_norm, &spec, n, count, channels, channels, count);
+        double mean[64], variance[64];
         hpct_ref64_group_norm_statistics(&spec, n, p.src, mean, variance);
         hpct_ref64_group_norm_backward(&spec, n, p.src, mean, variance, p.kernel, p.weight, false,
-                                       diff_src, diff_gamma, diff_beta);
-        check(&p, "gamma", p.kernel, diff_gamma, channels);
-        check(&p, "beta", p.bias, diff_beta, channels);
-        check(&p, "source", p.src, diff_src, count);
-        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
-        free(diff_src), free(diff_gamma), free(diff_beta);
+                                       p.diff_src, p.diff_kernel, p.diff_bias);
+        check_kernel(&p, "gamma");
+        check_bias(&p, "beta");
+        check_source(&p, "source");
     }
 }
 
