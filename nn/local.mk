@@ -194,7 +194,6 @@ nn_ref_kernels = \
 # The cpu backend: OpenMP and oneDNN stay in here.
 nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/activation.c \
-	nn/backend/cpu/average_pool2d.c \
 	nn/backend/cpu/batch_norm.c \
 	nn/backend/cpu/bf16.c nn/backend/cpu/bf16.h \
 	nn/backend/cpu/conv2d.c \
@@ -206,7 +205,6 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/direct.c \
 	nn/backend/cpu/dnnl.h \
 	nn/backend/cpu/dropout.c \
-	nn/backend/cpu/eltwise.c \
 	nn/backend/cpu/group_norm.c \
 	nn/backend/cpu/join.c \
 	nn/backend/cpu/known_bad.c nn/backend/cpu/known_bad.h \
@@ -228,6 +226,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/pad2d.c \
 	nn/backend/cpu/picture.c \
 	nn/backend/cpu/penalty.c \
+	nn/backend/cpu/prims.c \
 	nn/backend/cpu/product.c \
 	nn/backend/cpu/rates.c \
 	nn/backend/cpu/rescaling.c \

@@ -92,6 +92,6 @@ hpct_status hpct_cpu_make_activation(hpct_op **out, const hpct_op_spec *spec,
     if (loops[spec->kind].forward != NULL)
         return hpct_op_new(out, sizeof **out, &class, spec, build);
     if (hpct_cpu_shim_has_eltwise(spec))
-        return hpct_cpu_make_eltwise(out, spec, build);
+        return hpct_cpu_make_prims(out, spec, build);
     return hpct_ref_make_op(out, spec, build);
 }

@@ -31,15 +31,10 @@ static size_t channels_of(const hpct_op *op)
     return (size_t) op->spec.norm.channels;
 }
 
-static size_t padded(size_t channels)
-{
-    return (channels + HPCT_CPU_LANES - 1) / HPCT_CPU_LANES * HPCT_CPU_LANES;
-}
-
 static notes notes_of(const hpct_op *op, void *memory)
 {
     float *at = memory;
-    size_t step = padded(channels_of(op));
+    size_t step = hpct_cpu_lanes(channels_of(op));
     return (notes){at, at + step, at + 2 * step, at + 3 * step, at + 4 * step};
 }
 
@@ -144,7 +139,7 @@ static size_t share(const job *j, int t, int threads, size_t *first)
 
 static float *sums_of(const job *j, int t)
 {
-    return (float *) j->call->scratch + (size_t) t * 2 * padded(channels_of(j->op));
+    return (float *) j->call->scratch + (size_t) t * 2 * hpct_cpu_lanes(channels_of(j->op));
 }
 
 /* In scratch, after the sums of all threads. */
@@ -157,7 +152,7 @@ static float *sync_room(const norm_op *norm, const job *j)
  * and a Pairwise Algorithm for Computing Sample Variances, 1979). */
 static void join_moments(const job *j, int threads)
 {
-    size_t channels = channels_of(j->op), step = padded(channels), first;
+    size_t channels = channels_of(j->op), step = hpct_cpu_lanes(channels), first;
     float *mean = sums_of(j, 0), *squares = mean + step;
     size_t rows = share(j, 0, threads, &first) * j->unit_rows;
     for (int t = 1; t < threads; t++) {
@@ -176,7 +171,7 @@ static void join_moments(const job *j, int threads)
 static void find_moments(const norm_op *norm, const job *j)
 {
     int threads = threads_for(norm, j);
-    size_t step = padded(channels_of(j->op));
+    size_t step = hpct_cpu_lanes(channels_of(j->op));
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         size_t first, count = share(j, t, threads, &first);
@@ -218,14 +213,15 @@ static hpct_status take_statistics(const norm_op *norm, const job *j)
     if (j->rows > 0)
         find_moments(norm, j);
     else
-        memset(sums, 0, 2 * padded(channels) * sizeof *sums);
+        memset(sums, 0, 2 * hpct_cpu_lanes(channels) * sizeof *sums);
     hpct_status status = HPCT_OK;
     *rows = (float) j->rows;
     if (hpct_backend_norm_is_synced(&op->spec, j->call))
         status = hpct_backend_norm_sync_moments(j->call->replicas, channels, j->rows, sums,
-                                                sums + padded(channels), sync_room(norm, j), rows);
+                                                sums + hpct_cpu_lanes(channels), sync_room(norm, j),
+                                                rows);
     for (size_t c = 0; c < channels && status == HPCT_OK; c++) {
-        float batch = sums[padded(channels) + c] / *rows;
+        float batch = sums[hpct_cpu_lanes(channels) + c] / *rows;
         j->notes.mean[c] = sums[c];
         j->notes.inverse[c] = 1 / sqrtf(batch + op->spec.norm.epsilon);
         mean[c] = momentum * mean[c] + (1 - momentum) * sums[c];
@@ -271,7 +267,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 static void find_sums(const norm_op *norm, const job *j)
 {
     int threads = threads_for(norm, j);
-    size_t step = padded(channels_of(j->op));
+    size_t step = hpct_cpu_lanes(channels_of(j->op));
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         size_t first, count = share(j, t, threads, &first);
@@ -299,7 +295,7 @@ static void backward_share(size_t first, size_t count, void *arg)
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     job j = job_of(op, call);
-    size_t channels = channels_of(op), step = padded(channels);
+    size_t channels = channels_of(op), step = hpct_cpu_lanes(channels);
     find_sums((const norm_op *) op, &j);
     float *sum = sums_of(&j, 0), *sum_x = sum + step;
     float *diff_gamma = param_of(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
@@ -343,8 +339,9 @@ hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
     norm_op *norm = (norm_op *) op;
     norm->threads =
         omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs() : omp_get_max_threads();
-    op->workspace_bytes = (4 * padded(channels_of(op)) + 1) * sizeof(float);
-    op->scratch_bytes = (size_t) norm->threads * 2 * padded(channels_of(op)) * sizeof(float);
+    op->workspace_bytes = (4 * hpct_cpu_lanes(channels_of(op)) + 1) * sizeof(float);
+    op->scratch_bytes =
+        (size_t) norm->threads * 2 * hpct_cpu_lanes(channels_of(op)) * sizeof(float);
     if (spec->norm.synchronized)
         op->scratch_bytes += HPCT_BACKEND_NORM_SYNC_ROOM(channels_of(op)) * sizeof(float);
     op->backward_reads_dst = false; /* the mask of the ReLU is computed again */

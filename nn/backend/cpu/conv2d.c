@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "nn/backend/cpu/loops.h"
+#include "nn/backend/cpu/scratch.h"
 #include "nn/backend/cpu/shim.h"
 
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static hpct_status reorder_once(const hpct_cpu_kernel_layout *from, const void *
 {
     hpct_cpu_prim *prim = NULL;
     HPCT_TRY(hpct_cpu_shim_reorder(&prim, from, to));
-    size_t bytes = (hpct_cpu_prim_scratch_bytes(prim) + 63) & ~(size_t) 63;
+    size_t bytes = hpct_cpu_padded(hpct_cpu_prim_scratch_bytes(prim));
     void *scratch = bytes > 0 ? aligned_alloc(64, bytes) : NULL;
     void *args[] = {(void *) (uintptr_t) src, dst};
     hpct_status status = bytes > 0 && scratch == NULL ? hpct_fail_memory(bytes)
@@ -154,12 +155,6 @@ static void destroy(hpct_op *op)
     free(conv);
 }
 
-static void at_least(size_t *bytes, size_t needed)
-{
-    if (*bytes < needed)
-        *bytes = needed;
-}
-
 /* Adds the reorder that a stage needs, and enlarges the scratch. */
 static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scratch)
 {
@@ -168,11 +163,12 @@ static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scr
     if (status == HPCT_OK && !hpct_cpu_kernel_layout_equal(wanted, conv->arena)) {
         status = from_arena ? hpct_cpu_shim_reorder(&s->reorder, conv->arena, wanted)
                             : hpct_cpu_shim_reorder(&s->reorder, wanted, conv->arena);
-        at_least(&conv->reordered_bytes, (hpct_cpu_kernel_layout_bytes(wanted) + 63) / 64 * 64);
+        hpct_cpu_at_least(&conv->reordered_bytes,
+                          hpct_cpu_padded(hpct_cpu_kernel_layout_bytes(wanted)));
     }
-    at_least(scratch, hpct_cpu_prim_scratch_bytes(s->prim));
+    hpct_cpu_at_least(scratch, hpct_cpu_prim_scratch_bytes(s->prim));
     if (s->reorder != NULL)
-        at_least(scratch, hpct_cpu_prim_scratch_bytes(s->reorder));
+        hpct_cpu_at_least(scratch, hpct_cpu_prim_scratch_bytes(s->reorder));
     hpct_cpu_kernel_layout_free(wanted);
     return status;
 }

@@ -125,18 +125,12 @@ static void destroy(hpct_op *op)
     free(conv);
 }
 
-static void at_least(size_t *bytes, size_t needed)
-{
-    if (*bytes < needed)
-        *bytes = needed;
-}
-
 /* Finds the copy in the layout that a reader chose, or adds it. */
 static hpct_status connect(conv_op *conv, reader *r, size_t *scratch)
 {
     hpct_cpu_kernel_layout *wanted = NULL;
     hpct_status status = hpct_cpu_prim_kernel_layout(r->prim, &wanted);
-    at_least(scratch, hpct_cpu_prim_scratch_bytes(r->prim));
+    hpct_cpu_at_least(scratch, hpct_cpu_prim_scratch_bytes(r->prim));
     for (int i = 0; i < conv->num_copies && status == HPCT_OK; i++) {
         if (hpct_cpu_kernel_layout_equal(conv->copies[i].layout, wanted)) {
             r->offset = conv->copies[i].offset;
@@ -152,7 +146,7 @@ static hpct_status connect(conv_op *conv, reader *r, size_t *scratch)
     conv->op.copies_bytes += hpct_cpu_padded(hpct_cpu_kernel_layout_bytes(wanted));
     status = hpct_cpu_shim_reorder(&added->reorder, conv->arena, wanted);
     if (status == HPCT_OK)
-        at_least(scratch, hpct_cpu_prim_scratch_bytes(added->reorder));
+        hpct_cpu_at_least(scratch, hpct_cpu_prim_scratch_bytes(added->reorder));
     return status;
 }
 
@@ -163,11 +157,11 @@ static hpct_status connect_gradient(const conv_op *conv, writer *w, size_t *kern
     hpct_status status = hpct_cpu_prim_kernel_layout(w->prim, &made);
     if (status == HPCT_OK && !hpct_cpu_kernel_layout_equal(made, conv->arena)) {
         status = hpct_cpu_shim_reorder(&w->reorder, made, conv->arena);
-        at_least(kernel, hpct_cpu_padded(hpct_cpu_kernel_layout_bytes(made)));
+        hpct_cpu_at_least(kernel, hpct_cpu_padded(hpct_cpu_kernel_layout_bytes(made)));
     }
-    at_least(scratch, hpct_cpu_prim_scratch_bytes(w->prim));
+    hpct_cpu_at_least(scratch, hpct_cpu_prim_scratch_bytes(w->prim));
     if (w->reorder != NULL)
-        at_least(scratch, hpct_cpu_prim_scratch_bytes(w->reorder));
+        hpct_cpu_at_least(scratch, hpct_cpu_prim_scratch_bytes(w->reorder));
     hpct_cpu_kernel_layout_free(made);
     return status;
 }
@@ -221,7 +215,7 @@ hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
         return hpct_fail_memory(3 * num * sizeof *conv->copies);
     HPCT_TRY(hpct_cpu_kernel_layout_plain(&conv->arena, &spec->window));
     for (int i = 0; i < build->num_batch_sizes; i++) {
-        at_least(&largest, (size_t) build->batch_sizes[i]);
+        hpct_cpu_at_least(&largest, (size_t) build->batch_sizes[i]);
         HPCT_TRY(make_batch(conv, i, &kernel, &scratch));
     }
     op->backward_reads_src = false; /* the workspace has it in bf16 */

@@ -65,28 +65,30 @@ static bool gather_blocks(const hpct_op_spec *spec)
 /* How each kind is made (softmax, of some hundred values per batch, by the reference), and whether
  * it works on channel blocks. bf16 products and convolutions require channels last. */
 static const struct {
-    hpct_status (*make)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+    hpct_cpu_maker *make;
     hpct_backend_blocking blocking;
     bool (*blocks)(const hpct_op_spec *spec); /* NULL: whatever its specification */
+    const hpct_op_class *class;               /* without `make`: of one that is only a class */
 } kinds[HPCT_OP_KINDS] = {
     HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
     [HPCT_OP_CONV2D] = {make_conv2d, HPCT_BACKEND_BLOCKS_ALL, conv2d_blocks},
     [HPCT_OP_CONV2D_TRANSPOSE] = {hpct_cpu_make_conv2d_transpose},
     [HPCT_OP_DENSE] = {make_dense},
     [HPCT_OP_MAX_POOL2D] = {hpct_cpu_make_max_pool2d, HPCT_BACKEND_BLOCKS_EACH},
-    [HPCT_OP_AVERAGE_POOL2D] = {hpct_cpu_make_average_pool2d, HPCT_BACKEND_BLOCKS_ALL},
-    [HPCT_OP_PAD2D] = {hpct_cpu_make_pad2d, HPCT_BACKEND_BLOCKS_ALL},
+    [HPCT_OP_AVERAGE_POOL2D] = {hpct_cpu_make_prims, HPCT_BACKEND_BLOCKS_ALL},
+    [HPCT_OP_PAD2D] = {.class = &hpct_cpu_pad2d, .blocking = HPCT_BACKEND_BLOCKS_ALL},
     [HPCT_OP_BATCH_NORM] = {hpct_cpu_make_batch_norm, HPCT_BACKEND_BLOCKS_EACH},
     [HPCT_OP_GROUP_NORM] = {hpct_cpu_make_group_norm},
-    [HPCT_OP_ADD] = {hpct_cpu_make_join, HPCT_BACKEND_BLOCKS_ALL},
-    [HPCT_OP_CONCATENATE] = {hpct_cpu_make_join, HPCT_BACKEND_BLOCKS_ALL, concatenate_blocks},
+    [HPCT_OP_ADD] = {.class = &hpct_cpu_add, .blocking = HPCT_BACKEND_BLOCKS_ALL},
+    [HPCT_OP_CONCATENATE] = {NULL, HPCT_BACKEND_BLOCKS_ALL, concatenate_blocks,
+                             &hpct_cpu_concatenate},
     [HPCT_OP_MULTIPLY] = {hpct_cpu_make_multiply, HPCT_BACKEND_BLOCKS_ALL, multiply_blocks},
     [HPCT_OP_NORMALIZATION] = {hpct_cpu_make_line},
     [HPCT_OP_PRELU] = {hpct_cpu_make_line},
     [HPCT_OP_DROPOUT] = {hpct_cpu_make_dropout},
-    [HPCT_OP_GAUSSIAN_NOISE] = {hpct_cpu_make_samples},
-    [HPCT_OP_PERMUTE] = {hpct_cpu_make_samples},
-    [HPCT_OP_RESCALING] = {hpct_cpu_make_rescaling},
+    [HPCT_OP_GAUSSIAN_NOISE] = {.class = &hpct_cpu_gaussian_noise},
+    [HPCT_OP_PERMUTE] = {.class = &hpct_cpu_permute},
+    [HPCT_OP_RESCALING] = {.class = &hpct_cpu_rescaling},
     [HPCT_OP_RESIZING] = {hpct_cpu_make_picture},
     [HPCT_OP_RANDOM_CROP] = {hpct_cpu_make_picture},
     [HPCT_OP_RANDOM_FLIP] = {hpct_cpu_make_picture},
@@ -100,9 +102,10 @@ static const struct {
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     hpct_op *op = NULL;
-    bool own = kinds[spec->kind].make != NULL;
-    hpct_status status =
-        own ? kinds[spec->kind].make(&op, spec, build) : hpct_ref_make_op(&op, spec, build);
+    hpct_cpu_maker *make = kinds[spec->kind].make;
+    if (kinds[spec->kind].class != NULL)
+        return hpct_op_new(out, sizeof **out, kinds[spec->kind].class, spec, build);
+    hpct_status status = make != NULL ? make(&op, spec, build) : hpct_ref_make_op(&op, spec, build);
     if (status != HPCT_OK && op != NULL) {
         op->class->destroy(op);
         op = NULL;

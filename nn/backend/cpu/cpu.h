@@ -6,33 +6,19 @@
 #include "nn/backend/backend.h"
 
 /* On failure *out may be set, too, and must be destroyed. */
-hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build);
-hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build);
-hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec,
-                                const hpct_op_build *build);
-hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
-                                  const hpct_op_build *build);
-/* Activations that oneDNN has (hpct_cpu_shim_has_eltwise). */
-hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
-                                  const hpct_op_build *build);
-hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
-                                  const hpct_op_build *build);
-hpct_status hpct_cpu_make_variation(hpct_op **out, const hpct_op_spec *spec,
-                                    const hpct_op_build *build); /* RANDOM_AFFINE, RANDOM_TONE */
-hpct_status hpct_cpu_make_average_pool2d(hpct_op **out, const hpct_op_spec *spec,
-                                         const hpct_op_build *build);
-hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
-                                     const hpct_op_build *build);
-hpct_status hpct_cpu_make_rescaling(hpct_op **out, const hpct_op_spec *spec,
-                                    const hpct_op_build *build);
-hpct_status hpct_cpu_make_multiply(hpct_op **out, const hpct_op_spec *spec,
+typedef hpct_status hpct_cpu_maker(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
-/* NORMALIZATION, PRELU */
-hpct_status hpct_cpu_make_line(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
-hpct_status hpct_cpu_make_activation(hpct_op **out, const hpct_op_spec *spec,
-                                     const hpct_op_build *build);
+hpct_cpu_maker hpct_cpu_make_activation, hpct_cpu_make_batch_norm, hpct_cpu_make_conv2d,
+    hpct_cpu_make_conv2d_transpose, hpct_cpu_make_dense, hpct_cpu_make_direct,
+    hpct_cpu_make_dropout, hpct_cpu_make_group_norm, hpct_cpu_make_max_pool2d,
+    hpct_cpu_make_multiply, hpct_cpu_make_picture;
+hpct_cpu_maker hpct_cpu_make_line;      /* NORMALIZATION, PRELU */
+hpct_cpu_maker hpct_cpu_make_prims;     /* AVERAGE_POOL2D; hpct_cpu_shim_has_eltwise */
+hpct_cpu_maker hpct_cpu_make_variation; /* RANDOM_AFFINE, RANDOM_TONE */
+
+/* Operations without parameters, scratch and workspace. */
+extern const hpct_op_class hpct_cpu_add, hpct_cpu_concatenate, hpct_cpu_gaussian_noise,
+    hpct_cpu_pad2d, hpct_cpu_permute, hpct_cpu_rescaling;
 
 hpct_status hpct_cpu_loss(const hpct_backend_loss_call *call);
 hpct_status hpct_cpu_update(const hpct_backend_update_call *call);
@@ -41,25 +27,9 @@ hpct_status hpct_cpu_accumulate(size_t count, const float *src, float *dst, bool
 /* hpct_backend.measure */
 hpct_status hpct_cpu_measure(hpct_precision precision, hpct_backend_rates *rates);
 
-hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
-                                     const hpct_op_build *build);
-hpct_status hpct_cpu_make_pad2d(hpct_op **out, const hpct_op_spec *spec,
-                                const hpct_op_build *build);
-hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
-
-hpct_status hpct_cpu_make_conv2d_transpose(hpct_op **out, const hpct_op_spec *spec,
-                                           const hpct_op_build *build);
-hpct_status hpct_cpu_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
-                                     const hpct_op_build *build);
-hpct_status hpct_cpu_make_samples(hpct_op **out, const hpct_op_spec *spec,
-                                  const hpct_op_build *build); /* PERMUTE, GAUSSIAN_NOISE */
-
 /* bf16: Dense and 1x1 convolutions as matrix products, and other convolutions. *_fits: whether bf16
  * is faster; grouped convolutions and those with few input channels stay fp32. */
-hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
-                                  const hpct_op_build *build);
-hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
-                                      const hpct_op_build *build);
+hpct_cpu_maker hpct_cpu_make_product, hpct_cpu_make_conv2d_bf16;
 bool hpct_cpu_product_fits(const hpct_op_spec *spec);
 bool hpct_cpu_conv2d_bf16_fits(const hpct_op_spec *spec);
 

@@ -30,11 +30,6 @@ static size_t channels_of(const hpct_op *op)
     return (size_t) op->spec.group.channels;
 }
 
-static size_t padded(size_t channels)
-{
-    return (channels + HPCT_CPU_LANES - 1) / HPCT_CPU_LANES * HPCT_CPU_LANES;
-}
-
 static size_t rows_of(const job *j)
 {
     return (size_t) j->call->n * (size_t) j->norm->op.spec.group.rows;
@@ -110,7 +105,7 @@ static void backward_rows(const job *j, size_t first, size_t count, float *sums)
 {
     const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     const hpct_op *op = &j->norm->op;
-    size_t step = padded(channels_of(op)), groups = (size_t) op->spec.group.groups;
+    size_t step = hpct_cpu_lanes(channels_of(op)), groups = (size_t) op->spec.group.groups;
     float *diff_src = j->call->diff_src[0];
     for (size_t row = first; row < first + count; row++) {
         for (size_t k = 0; k < groups; k++) {
@@ -135,14 +130,15 @@ static void store_sums(const hpct_op *op, const hpct_op_call *call, const float 
     if (gamma >= 0)
         memcpy(call->grad[gamma], sums, channels * sizeof *sums);
     if (beta >= 0)
-        memcpy(call->grad[beta], sums + padded(channels), channels * sizeof *sums);
+        memcpy(call->grad[beta], sums + hpct_cpu_lanes(channels), channels * sizeof *sums);
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     job j = job_of(op, call);
     const group_op *norm = j.norm;
-    size_t rows = rows_of(&j), step = 2 * padded(channels_of(op)), most = rows * j.row / LEAST + 1;
+    size_t rows = rows_of(&j), step = 2 * hpct_cpu_lanes(channels_of(op)),
+           most = rows * j.row / LEAST + 1;
     size_t threads = (size_t) omp_get_max_threads();
     threads = threads > (size_t) norm->threads ? (size_t) norm->threads : threads;
     threads = threads > most ? most : threads;
@@ -180,7 +176,8 @@ hpct_status hpct_cpu_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
         omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs() : omp_get_max_threads();
     op->workspace_bytes = 2 * sizeof(float) * (size_t) hpct_op_largest_batch(build) *
                           (size_t) spec->group.rows * (size_t) spec->group.groups;
-    op->scratch_bytes = (size_t) norm->threads * 2 * padded(channels_of(op)) * sizeof(float);
+    op->scratch_bytes =
+        (size_t) norm->threads * 2 * hpct_cpu_lanes(channels_of(op)) * sizeof(float);
     norm->ones = calloc(2 * channels_of(op), sizeof *norm->ones);
     if (norm->ones == NULL)
         return hpct_fail_memory(2 * channels_of(op) * sizeof *norm->ones);

@@ -136,12 +136,8 @@ static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
-{
-    static const hpct_op_class add = {
-        .forward = add_forward, .backward = add_backward, .destroy = hpct_op_free};
-    static const hpct_op_class concatenate = {
-        .forward = concatenate_forward, .backward = concatenate_backward, .destroy = hpct_op_free};
-    const hpct_op_class *class = spec->kind == HPCT_OP_ADD ? &add : &concatenate;
-    return hpct_op_new(out, sizeof **out, class, spec, build);
-}
+const hpct_op_class hpct_cpu_add = {
+    .forward = add_forward, .backward = add_backward, .destroy = hpct_op_free};
+
+const hpct_op_class hpct_cpu_concatenate = {
+    .forward = concatenate_forward, .backward = concatenate_backward, .destroy = hpct_op_free};

@@ -10,6 +10,12 @@
 
 #define HPCT_CPU_LANES 16 /* floats: a multiple of every instruction set's vector length */
 
+/* `floats`, rounded up to whole lanes. */
+static inline size_t hpct_cpu_lanes(size_t floats)
+{
+    return (floats + HPCT_CPU_LANES - 1) / HPCT_CPU_LANES * HPCT_CPU_LANES;
+}
+
 /* A convolution without padding as a dot product: output cell (i, j) takes `taps` input floats at
  * src + (i * row_step + j * cell_step) + offsets[t], and the kernel is [taps][out]. */
 typedef struct hpct_cpu_direct {

@@ -1,5 +1,6 @@
 /* Sustained rates of this process's threads. Unlike rates.c, whose best of some runs is a peak,
  * the mean over a time: a throttled core reaches its peak between the pauses, too. */
+#include "base/process.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
@@ -8,7 +9,6 @@
 #include "nn/backend/cpu/shim.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #define SIZE ((size_t) 1024) /* of the matrices */
 #define LEAST_FLOATS ((size_t) 1 << 16)
@@ -18,13 +18,6 @@ struct hpct_cpu_meter {
     float *arrays;   /* [3][floats] */
     size_t floats;   /* of each array */
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
-}
 
 static hpct_status multiply(const hpct_cpu_meter *m)
 {
@@ -67,12 +60,12 @@ static hpct_status triad(const hpct_cpu_meter *m)
 static hpct_status repeat(const hpct_cpu_meter *m, hpct_status (*once)(const hpct_cpu_meter *),
                           double work, double seconds, double *rate)
 {
-    double began = now(), passed = 0, all = 0;
+    double began = hpct_process_clock(), passed = 0, all = 0;
     while (passed < seconds) {
         HPCT_TRY(once(m));
         hpct_count_progress();
         all += work;
-        passed = now() - began;
+        passed = hpct_process_clock() - began;
     }
     *rate = all / passed;
     return HPCT_OK;

@@ -63,9 +63,5 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-hpct_status hpct_cpu_make_pad2d(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
-{
-    static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = hpct_op_free};
-    return hpct_op_new(out, sizeof **out, &class, spec, build);
-}
+const hpct_op_class hpct_cpu_pad2d = {
+    .forward = forward, .backward = backward, .destroy = hpct_op_free};

@@ -2,24 +2,17 @@
  * the best of some runs each, as other processes only slow them down. */
 #include "nn/backend/cpu/cpu.h"
 
+#include "base/process.h"
 #include "base/status.h"
 #include "nn/backend/cpu/bf16.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/backend/cpu/shim.h"
 
 #include <string.h>
-#include <time.h>
 
 #define GEMM_SIZE 2048
 #define COPY_BYTES ((size_t) 256 << 20)
 #define RUNS 5
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
-}
 
 typedef struct copy {
     const char *src;
@@ -34,7 +27,7 @@ static void copy_part(size_t first, size_t count, void *arg)
 
 static void note(double began, double *rate)
 {
-    double one = 2.0 * GEMM_SIZE * GEMM_SIZE * GEMM_SIZE / (now() - began);
+    double one = 2.0 * GEMM_SIZE * GEMM_SIZE * GEMM_SIZE / (hpct_process_clock() - began);
     *rate = one > *rate ? one : *rate;
 }
 
@@ -60,7 +53,7 @@ static hpct_status measure_gemm(float *memory, double *rate)
     hpct_status status = HPCT_OK;
     *rate = 0;
     for (int i = 0; i < RUNS + 1 && status == HPCT_OK; i++) { /* the first run warms up oneDNN */
-        double began = now();
+        double began = hpct_process_clock();
         status = hpct_cpu_shim_gemm(&gemm);
         note(began, rate);
     }
@@ -83,7 +76,7 @@ static hpct_status measure_bf16(float *memory, double *rate)
         status = hpct_fail_memory(hpct_cpu_prim_scratch_bytes(prim));
     *rate = 0;
     for (int i = 0; i < RUNS + 1 && status == HPCT_OK; i++) {
-        double began = now();
+        double began = hpct_process_clock();
         status = hpct_cpu_prim_execute(prim, scratch, (void *[]){a, b, c});
         note(began, rate);
     }
@@ -100,9 +93,9 @@ hpct_status hpct_cpu_measure(hpct_precision precision, hpct_backend_rates *rates
     if (c.src == NULL || c.dst == NULL)
         status = hpct_fail_memory(2 * COPY_BYTES);
     for (int i = 0; i < RUNS && status == HPCT_OK; i++) {
-        double began = now();
+        double began = hpct_process_clock();
         hpct_cpu_loops_split(COPY_BYTES, 4096, copy_part, &c);
-        double one = 2.0 * (double) COPY_BYTES / (now() - began);
+        double one = 2.0 * (double) COPY_BYTES / (hpct_process_clock() - began);
         rates->bytes = one > rates->bytes ? one : rates->bytes;
     }
     if (status == HPCT_OK)

@@ -80,13 +80,8 @@ static hpct_status noise_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-hpct_status hpct_cpu_make_samples(hpct_op **out, const hpct_op_spec *spec,
-                                  const hpct_op_build *build)
-{
-    static const hpct_op_class permute = {
-        .forward = permute_forward, .backward = permute_backward, .destroy = hpct_op_free};
-    static const hpct_op_class noise = {
-        .forward = noise_forward, .backward = noise_backward, .destroy = hpct_op_free};
-    const hpct_op_class *class = spec->kind == HPCT_OP_PERMUTE ? &permute : &noise;
-    return hpct_op_new(out, sizeof **out, class, spec, build);
-}
+const hpct_op_class hpct_cpu_permute = {
+    .forward = permute_forward, .backward = permute_backward, .destroy = hpct_op_free};
+
+const hpct_op_class hpct_cpu_gaussian_noise = {
+    .forward = noise_forward, .backward = noise_backward, .destroy = hpct_op_free};

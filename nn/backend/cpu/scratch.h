@@ -10,6 +10,12 @@ static inline size_t hpct_cpu_padded(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+static inline void hpct_cpu_at_least(size_t *bytes, size_t needed)
+{
+    if (*bytes < needed)
+        *bytes = needed;
+}
+
 /* The buffer at this offset of the call's scratch. */
 static inline void *hpct_cpu_scratch(const hpct_op_call *call, size_t offset)
 {
