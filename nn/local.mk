@@ -121,7 +121,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/model/builtin.h \
 	nn/graph/model/densenet.c \
 	nn/graph/model/efficientnet.c \
-	nn/graph/model/inception.c \
+	nn/graph/model/inception.c nn/graph/model/inception.h \
 	nn/graph/model/inverted_residual.c nn/graph/model/inverted_residual.h \
 	nn/graph/model/mnist_cnn.c \
 	nn/graph/model/mnist_convnet.c \
