@@ -27,6 +27,7 @@ typedef struct hpct_op_facts {
     bool activation;      /* of single elements */
     bool elementwise;     /* an activation or like one: rows and last axis do not matter */
     bool kernel;          /* its parameters are a kernel and, unless no_bias, a bias */
+    const char *onnx;     /* ONNX' operation, or the main one of several; NULL: none */
     /* hpct_op_new sets these of hpct_op. */
     bool reads_src, reads_dst, adds_diff_src, passes_diff_dst, omits_grads;
 } hpct_op_facts;

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "nn/backend/picture.h"
 #include "nn/file/onnx/rows.h"
+#include "nn/graph/kinds.h"
 
 #include <math.h>
 
@@ -372,41 +373,38 @@ static void add_crop(hpct_onnx *b, const hpct_graph_node *node, const char *type
 
 #define ELEMENT(kind, name, reads, type, forward, gradient, algorithm, alpha, beta, onnx,          \
                 onnx_type)                                                                         \
-    [HPCT_OP_##kind] = {hpct_onnx_add_##onnx, onnx_type}
+    [HPCT_OP_##kind] = hpct_onnx_add_##onnx
 
-static const struct {
-    hpct_onnx_row *add;
-    const char *type; /* the operation of ONNX, or the first of several */
-} rows[HPCT_OP_KINDS] = {
-    [HPCT_OP_CONV2D] = {add_conv2d, "Conv"},
-    [HPCT_OP_MAX_POOL2D] = {add_pool, "MaxPool"},
-    [HPCT_OP_AVERAGE_POOL2D] = {add_pool, "AveragePool"},
-    [HPCT_OP_PAD2D] = {add_pad2d, "Pad"},
-    [HPCT_OP_CONV2D_TRANSPOSE] = {add_conv2d_transpose, "ConvTranspose"},
-    [HPCT_OP_DENSE] = {add_dense, "Gemm"},
-    [HPCT_OP_BATCH_NORM] = {add_batch_norm, "BatchNormalization"},
-    [HPCT_OP_NORMALIZATION] = {hpct_onnx_add_normalization, "Div"},
-    [HPCT_OP_GROUP_NORM] = {hpct_onnx_add_group_norm, "LayerNormalization"},
-    [HPCT_OP_PRELU] = {hpct_onnx_add_prelu, "PRelu"},
-    [HPCT_OP_SOFTMAX] = {add_softmax, "Softmax"},
-    [HPCT_OP_ADD] = {add_sum, "Sum"},
-    [HPCT_OP_MULTIPLY] = {add_product, "Mul"},
-    [HPCT_OP_CONCATENATE] = {add_concatenate, "Concat"},
-    [HPCT_OP_RESCALING] = {add_rescaling, "Mul"},
-    [HPCT_OP_RESIZING] = {add_resizing, "Resize"},
-    [HPCT_OP_RANDOM_CROP] = {add_crop, "Slice"},
-    [HPCT_OP_PERMUTE] = {add_permute, "Transpose"},
-    [HPCT_OP_DROPOUT] = {add_nothing, ""},
-    [HPCT_OP_GAUSSIAN_NOISE] = {add_nothing, ""},
-    [HPCT_OP_RANDOM_FLIP] = {add_nothing, ""},
-    [HPCT_OP_RANDOM_AFFINE] = {add_nothing, ""},
-    [HPCT_OP_RANDOM_TONE] = {add_nothing, ""},
+static hpct_onnx_row *const rows[HPCT_OP_KINDS] = {
+    [HPCT_OP_CONV2D] = add_conv2d,
+    [HPCT_OP_MAX_POOL2D] = add_pool,
+    [HPCT_OP_AVERAGE_POOL2D] = add_pool,
+    [HPCT_OP_PAD2D] = add_pad2d,
+    [HPCT_OP_CONV2D_TRANSPOSE] = add_conv2d_transpose,
+    [HPCT_OP_DENSE] = add_dense,
+    [HPCT_OP_BATCH_NORM] = add_batch_norm,
+    [HPCT_OP_NORMALIZATION] = hpct_onnx_add_normalization,
+    [HPCT_OP_GROUP_NORM] = hpct_onnx_add_group_norm,
+    [HPCT_OP_PRELU] = hpct_onnx_add_prelu,
+    [HPCT_OP_SOFTMAX] = add_softmax,
+    [HPCT_OP_ADD] = add_sum,
+    [HPCT_OP_MULTIPLY] = add_product,
+    [HPCT_OP_CONCATENATE] = add_concatenate,
+    [HPCT_OP_RESCALING] = add_rescaling,
+    [HPCT_OP_RESIZING] = add_resizing,
+    [HPCT_OP_RANDOM_CROP] = add_crop,
+    [HPCT_OP_PERMUTE] = add_permute,
+    [HPCT_OP_DROPOUT] = add_nothing,
+    [HPCT_OP_GAUSSIAN_NOISE] = add_nothing,
+    [HPCT_OP_RANDOM_FLIP] = add_nothing,
+    [HPCT_OP_RANDOM_AFFINE] = add_nothing,
+    [HPCT_OP_RANDOM_TONE] = add_nothing,
     HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
 };
 
 bool hpct_onnx_has_row(hpct_op_kind kind)
 {
-    return rows[kind].add != NULL;
+    return rows[kind] != NULL;
 }
 
 hpct_status hpct_onnx_add_node(hpct_onnx *b, const hpct_graph_node *node)
@@ -415,6 +413,6 @@ hpct_status hpct_onnx_add_node(hpct_onnx *b, const hpct_graph_node *node)
     if (!hpct_onnx_has_row(node->spec.kind))
         return hpct_fail(HPCT_ERR_USAGE, "layer %s (%s) cannot be written as ONNX", layer->name,
                          layer->type);
-    rows[node->spec.kind].add(b, node, rows[node->spec.kind].type);
+    rows[node->spec.kind](b, node, hpct_op_facts_of(&node->spec)->onnx);
     return b->status;
 }

@@ -5,7 +5,7 @@
 
 #include "nn/file/onnx/builder.h"
 
-/* Adds the nodes of one operation. type: its row's. */
+/* Adds the nodes of one operation. type: its name in nn/graph/kinds.c. */
 typedef void hpct_onnx_row(hpct_onnx *b, const hpct_graph_node *node, const char *type);
 
 hpct_onnx_row hpct_onnx_add_element, hpct_onnx_add_relu6, hpct_onnx_add_gelu, hpct_onnx_add_silu,
