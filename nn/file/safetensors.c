@@ -183,6 +183,16 @@ hpct_status hpct_weights_st_read(hpct_weights_st_index *out, int fd, uint64_t by
     return status;
 }
 
+const hpct_weights_st_entry *hpct_weights_st_find(const hpct_weights_st_index *index,
+                                                  const char *name)
+{
+    for (size_t i = 0; i < index->count; i++) {
+        if (strcmp(index->entries[i].name, name) == 0)
+            return &index->entries[i];
+    }
+    return NULL;
+}
+
 void hpct_weights_st_free(hpct_weights_st_index *index)
 {
     for (size_t i = 0; i < index->count; i++)

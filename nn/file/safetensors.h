@@ -46,6 +46,10 @@ void hpct_weights_st_free(hpct_weights_st_index *index);
 hpct_status hpct_weights_st_read(hpct_weights_st_index *out, int fd, uint64_t bytes,
                                  const char *path);
 
+/* The entry of this name, or NULL. */
+const hpct_weights_st_entry *hpct_weights_st_find(const hpct_weights_st_index *index,
+                                                  const char *name);
+
 /* Element size in bytes of the format's types; 0 for unknown ones. */
 unsigned hpct_weights_st_element_bytes(const char *dtype);
 

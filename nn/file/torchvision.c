@@ -44,21 +44,12 @@ static void name_of(const hpct_graph_param *param, char *to, size_t size)
     snprintf(to, size, "%.*s.%s", (int) (word - 1 - param->name), param->name, torch);
 }
 
-static const hpct_weights_st_entry *find(const hpct_weights_st_index *index, const char *name)
-{
-    for (size_t i = 0; i < index->count; i++) {
-        if (strcmp(index->entries[i].name, name) == 0)
-            return &index->entries[i];
-    }
-    return NULL;
-}
-
 static const hpct_weights_st_entry *find_param(const hpct_weights_st_index *index,
                                                const hpct_graph_param *param)
 {
     char name[sizeof param->name];
     name_of(param, name, sizeof name);
-    return find(index, name);
+    return hpct_weights_st_find(index, name);
 }
 
 /* ---- an index ---- */
@@ -66,7 +57,7 @@ static const hpct_weights_st_entry *find_param(const hpct_weights_st_index *inde
 static bool is_state_dict(const hpct_model *model, const hpct_weights_st_index *index)
 {
     for (int i = 0; i < model->num_params; i++) {
-        if (find(index, model->params[i].name) != NULL)
+        if (hpct_weights_st_find(index, model->params[i].name) != NULL)
             return false;
     }
     for (size_t i = 0; i < index->count; i++) {
@@ -257,7 +248,8 @@ static hpct_status rename_all(const source *sources, const hpct_model *model,
     for (int i = 0; i < model->num_params; i++) {
         const hpct_graph_param *param = &model->params[i];
         const source *from = &sources[i];
-        const hpct_weights_st_entry *entry = from->name[0] != '\0' ? find(index, from->name) : NULL;
+        const hpct_weights_st_entry *entry =
+            from->name[0] != '\0' ? hpct_weights_st_find(index, from->name) : NULL;
         if (has_other_cells(from, param) && !fitting)
             return hpct_fail(HPCT_ERR_DATA,
                              "%s: torchvision's %s is of pictures of 224x224 to 255x255, which "

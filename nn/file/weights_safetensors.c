@@ -107,15 +107,6 @@ static void strip_wrappers(hpct_weights_st_index *index)
     }
 }
 
-static const hpct_weights_st_entry *find(const hpct_weights_st_index *index, const char *name)
-{
-    for (size_t i = 0; i < index->count; i++) {
-        if (strcmp(index->entries[i].name, name) == 0)
-            return &index->entries[i];
-    }
-    return NULL;
-}
-
 static hpct_status check_entry(const hpct_graph_param *param, const hpct_weights_st_entry *entry,
                                const char *path)
 {
@@ -142,7 +133,7 @@ static hpct_status check_index(const hpct_model *model, const hpct_weights_st_in
 {
     for (int i = 0; i < model->num_params; i++) {
         const hpct_graph_param *param = &model->params[i];
-        HPCT_TRY(check_entry(param, find(index, param->name), path));
+        HPCT_TRY(check_entry(param, hpct_weights_st_find(index, param->name), path));
     }
     for (size_t k = 0; k < index->count; k++) {
         bool known = false;
@@ -163,7 +154,7 @@ static hpct_status read_param(const hpct_graph_param *param, int fd, const char 
     *values = malloc(bytes);
     if (*values == NULL)
         return hpct_fail_memory(bytes);
-    uint64_t at = index->data_at + find(index, param->name)->begin;
+    uint64_t at = index->data_at + hpct_weights_st_find(index, param->name)->begin;
     return hpct_file_read_all(fd, *values, bytes, (long long) at, path);
 }
 
@@ -193,7 +184,7 @@ static void find_misfit(const hpct_model *model, int layer, const hpct_weights_s
         const char *word = strrchr(param->name, '/') + 1;
         if (!is_of(model, i, layer))
             continue;
-        const hpct_weights_st_entry *entry = find(index, param->name);
+        const hpct_weights_st_entry *entry = hpct_weights_st_find(index, param->name);
         if (entry == NULL)
             snprintf(why, size, "%.24s is missing", word);
         else if (check_entry(param, entry, "") != HPCT_OK)

@@ -29,16 +29,14 @@ size_t hpct_run_record_floats(const hpct_model *model, const hpct_run_record *re
     return floats;
 }
 
+/* Slot HPCT_RUN_STATE_PARAM is the value. */
 hpct_status hpct_run_record_put(const hpct_model *model, const hpct_run_record *record,
                                 float *floats)
 {
     for (int i = record->first; i < record->first + record->count; i++) {
-        size_t count = floats_of(&model->params[i]);
-        HPCT_TRY(hpct_run_param_get(model, i, floats));
-        floats += count;
-        for (int k = 0; k < num_slots(model, record, i); k++) {
+        for (int k = HPCT_RUN_STATE_PARAM; k < num_slots(model, record, i); k++) {
             HPCT_TRY(hpct_run_state_get(model, i, k, floats));
-            floats += count;
+            floats += floats_of(&model->params[i]);
         }
     }
     return HPCT_OK;

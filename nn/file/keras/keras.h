@@ -41,7 +41,6 @@ double hpct_keras_number(hpct_keras_layer *layer, const char *key, double fallba
 bool hpct_keras_bool(hpct_keras_layer *layer, const char *key, bool fallback);
 void hpct_keras_pair(hpct_keras_layer *layer, const char *key, int pair[2]);
 hpct_shape hpct_keras_shape(hpct_keras_layer *layer, const char *key);
-hpct_padding hpct_keras_padding(hpct_keras_layer *layer);
 hpct_activation hpct_keras_activation(hpct_keras_layer *layer);
 /* Index of the setting in `words`, which ends with NULL. Default: the first. */
 int hpct_keras_word(hpct_keras_layer *layer, const char *key, const char *const *words);

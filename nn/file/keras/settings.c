@@ -195,12 +195,6 @@ int hpct_keras_word(hpct_keras_layer *layer, const char *key, const char *const 
     return found;
 }
 
-hpct_padding hpct_keras_padding(hpct_keras_layer *layer)
-{
-    static const char *const words[] = {"valid", "same", NULL};
-    return hpct_keras_word(layer, "padding", words) == 0 ? HPCT_VALID : HPCT_SAME;
-}
-
 #define ROW(kind, name, ...)                                                                       \
     {                                                                                              \
 #name, HPCT_##kind                                                                         \

@@ -83,6 +83,12 @@ static const char *add_kernel(hpct_onnx *b, const hpct_graph_node *node)
     return name;
 }
 
+/* NULL: it has none. */
+static const char *add_bias(hpct_onnx *b, const hpct_graph_node *node)
+{
+    return node->spec.no_bias ? NULL : hpct_onnx_weight(b, node, HPCT_OP_BIAS, &as_it_is);
+}
+
 /* LayerScale's kernel has one axis, and its cells any. */
 static bool is_scale(const hpct_onnx *b, const hpct_graph_node *node)
 {
@@ -100,9 +106,7 @@ static void add_conv2d(hpct_onnx *b, const hpct_graph_node *node, const char *ty
         return;
     }
     const char *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST),
-               *kernel = add_kernel(b, node),
-               *bias =
-                   node->spec.no_bias ? NULL : hpct_onnx_weight(b, node, HPCT_OP_BIAS, &as_it_is);
+               *kernel = add_kernel(b, node), *bias = add_bias(b, node);
     pads p = pads_of(w);
     hpct_onnx_begin(b, type, INPUTS(input, kernel, bias), name);
     hpct_onnx_ints(b, "dilations", (const int64_t[]){w->dilation_h, w->dilation_w}, 2);
@@ -122,8 +126,7 @@ static void add_conv2d_transpose(hpct_onnx *b, const hpct_graph_node *node, cons
     const char *name = before_relu(b, node),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST),
                *kernel = hpct_onnx_weight(b, node, HPCT_OP_KERNEL, &order),
-               *bias =
-                   node->spec.no_bias ? NULL : hpct_onnx_weight(b, node, HPCT_OP_BIAS, &as_it_is);
+               *bias = add_bias(b, node);
     pads p = pads_of(w);
     int h = beyond(w->in_h, w->out_h, w->kernel_h, w->stride_h, w->dilation_h, w->pad_top),
         v = beyond(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->dilation_w, w->pad_left);
@@ -189,8 +192,7 @@ static void add_dense(hpct_onnx *b, const hpct_graph_node *node, const char *typ
     const char *name = before_relu(b, node),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_LAST),
                *kernel = hpct_onnx_weight(b, node, HPCT_OP_KERNEL, &as_it_is),
-               *bias =
-                   node->spec.no_bias ? NULL : hpct_onnx_weight(b, node, HPCT_OP_BIAS, &as_it_is);
+               *bias = add_bias(b, node);
     if (b->model->tensors[node->output].shape.rank == 1) {
         hpct_onnx_begin(b, type, INPUTS(input, kernel, bias), name);
         hpct_onnx_end(b);
@@ -268,31 +270,15 @@ static hpct_onnx_layout collect(hpct_onnx *b, const hpct_graph_node *node, const
     return layout;
 }
 
-static void add_sum(hpct_onnx *b, const hpct_graph_node *node, const char *type)
+/* A Multiply's second input may have one cell, which is broadcast. */
+static void add_join(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     const char *inputs[HPCT_GRAPH_NODE_MAX_INPUTS + 1], *name = before_relu(b, node);
     hpct_onnx_layout layout = collect(b, node, inputs);
-    hpct_onnx_begin(b, node->num_inputs == 2 ? "Add" : type, inputs, name);
-    hpct_onnx_end(b);
-    finish(b, node, layout, name);
-}
-
-/* The second may have one cell, which is broadcast. */
-static void add_product(hpct_onnx *b, const hpct_graph_node *node, const char *type)
-{
-    const char *inputs[HPCT_GRAPH_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
-    hpct_onnx_layout layout = collect(b, node, inputs);
-    hpct_onnx_begin(b, type, inputs, name);
-    hpct_onnx_end(b);
-    finish(b, node, layout, name);
-}
-
-static void add_concatenate(hpct_onnx *b, const hpct_graph_node *node, const char *type)
-{
-    const char *inputs[HPCT_GRAPH_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
-    hpct_onnx_layout layout = collect(b, node, inputs);
-    hpct_onnx_begin(b, type, inputs, name);
-    hpct_onnx_int(b, "axis", hpct_onnx_channel_axis(b, node->output, layout));
+    bool two = node->spec.kind == HPCT_OP_ADD && node->num_inputs == 2;
+    hpct_onnx_begin(b, two ? "Add" : type, inputs, name);
+    if (node->spec.kind == HPCT_OP_CONCATENATE)
+        hpct_onnx_int(b, "axis", hpct_onnx_channel_axis(b, node->output, layout));
     hpct_onnx_end(b);
     finish(b, node, layout, name);
 }
@@ -387,9 +373,9 @@ static hpct_onnx_row *const rows[HPCT_OP_KINDS] = {
     [HPCT_OP_GROUP_NORM] = hpct_onnx_add_group_norm,
     [HPCT_OP_PRELU] = hpct_onnx_add_prelu,
     [HPCT_OP_SOFTMAX] = add_softmax,
-    [HPCT_OP_ADD] = add_sum,
-    [HPCT_OP_MULTIPLY] = add_product,
-    [HPCT_OP_CONCATENATE] = add_concatenate,
+    [HPCT_OP_ADD] = add_join,
+    [HPCT_OP_MULTIPLY] = add_join,
+    [HPCT_OP_CONCATENATE] = add_join,
     [HPCT_OP_RESCALING] = add_rescaling,
     [HPCT_OP_RESIZING] = add_resizing,
     [HPCT_OP_RANDOM_CROP] = add_crop,

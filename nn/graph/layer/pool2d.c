@@ -36,9 +36,11 @@ void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d 
 }
 
 /* One window; then, without keepdims, a view without height and width. */
-static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *type,
-                            const char *stem, bool keepdims)
+static void add_global_pool(hpct_model *model, hpct_op_kind kind, bool keepdims)
 {
+    bool mean = kind == HPCT_OP_AVERAGE_POOL2D;
+    const char *type = mean ? "GlobalAveragePooling2D" : "GlobalMaxPooling2D",
+               *stem = mean ? "global_average_pooling2d" : "global_max_pooling2d";
     hpct_shape input, output;
     hpct_op_spec spec = {.kind = kind};
     if (!hpct_layer_begin(model, type, stem, &input) || !hpct_layer_window_takes(model, &input))
@@ -58,34 +60,22 @@ static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *ty
     hpct_layer_add_view(model, &output);
 }
 
-static void add_global_average(hpct_model *model, bool keepdims)
-{
-    add_global_pool(model, HPCT_OP_AVERAGE_POOL2D, "GlobalAveragePooling2D",
-                    "global_average_pooling2d", keepdims);
-}
-
-static void add_global_max(hpct_model *model, bool keepdims)
-{
-    add_global_pool(model, HPCT_OP_MAX_POOL2D, "GlobalMaxPooling2D", "global_max_pooling2d",
-                    keepdims);
-}
-
 void hpct_model_add_global_average_pool2d(hpct_model *model)
 {
-    add_global_average(model, false);
+    add_global_pool(model, HPCT_OP_AVERAGE_POOL2D, false);
 }
 
 void hpct_model_add_global_max_pool2d(hpct_model *model)
 {
-    add_global_max(model, false);
+    add_global_pool(model, HPCT_OP_MAX_POOL2D, false);
 }
 
 void hpct_model_add_global_average_pool2d_keepdims(hpct_model *model)
 {
-    add_global_average(model, true);
+    add_global_pool(model, HPCT_OP_AVERAGE_POOL2D, true);
 }
 
 void hpct_model_add_global_max_pool2d_keepdims(hpct_model *model)
 {
-    add_global_max(model, true);
+    add_global_pool(model, HPCT_OP_MAX_POOL2D, true);
 }
