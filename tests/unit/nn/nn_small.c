@@ -31,6 +31,15 @@ void small_compile(hpct_model *model, hpct_loss loss, double momentum)
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
 }
 
+void small_logits(hpct_model *model, uint64_t seed)
+{
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    assert_int_equal(
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+    if (seed > 0)
+        assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+}
+
 void small_build(hpct_model *model, hpct_run_build_options options)
 {
     static const int batches[] = {8, 5};

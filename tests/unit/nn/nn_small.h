@@ -10,6 +10,8 @@ hpct_model *small_model(bool softmax);
 
 /* By SGD; for batches of 8 and 5 unless the options say otherwise. */
 void small_compile(hpct_model *model, hpct_loss loss, double momentum);
+/* Whose outputs are logits; seed 0: without initial weights. */
+void small_logits(hpct_model *model, uint64_t seed);
 void small_build(hpct_model *model, hpct_run_build_options options);
 hpct_model *small_ready(const char *backend, double momentum);
 

@@ -1,7 +1,7 @@
 /* ONNX files, read back by a small decoder of Protocol Buffers: operations, weights, names; what
  * cannot be written. That other programs read them is shown by tests/peers/onnx.t. */
 #include "nn/file/onnx/nodes.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/nn/nn_small.h"
 
 #include <hpctrain/export.h>
 #include <sys/stat.h>
@@ -102,19 +102,11 @@ static bytes load(void)
     return (bytes){content, content + size};
 }
 
-static void compile(hpct_model *model)
-{
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
-    assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
-                     HPCT_OK);
-    assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
-}
-
 /* The graph that is written for a model. */
 static bytes graph_of(hpct_model *model)
 {
     bytes graph = {0};
-    compile(model);
+    small_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0);
     assert_int_equal(hpct_model_save_onnx(model, path), HPCT_OK);
     assert_true(find(load(), MODEL_GRAPH, 0, &graph));
     return graph;
@@ -142,6 +134,13 @@ static bool find_tensor(bytes graph, const char *wanted, bytes *out)
     return false;
 }
 
+/* Frees the model. */
+static void write_nodes(hpct_model *model, const char *want)
+{
+    assert_nodes(graph_of(model), want);
+    hpct_model_free(model);
+}
+
 /* ---- tests ---- */
 
 static void pictures_are_turned_once_at_each_end(void **state)
@@ -156,10 +155,8 @@ static void pictures_are_turned_once_at_each_end(void **state)
     hpct_model_add_dropout(model, 0.5);
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model),
-                 "Transpose Conv Relu BatchNormalization Sigmoid MaxPool Transpose "
-                 "Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model, "Transpose Conv Relu BatchNormalization Sigmoid MaxPool Transpose "
+                       "Reshape Gemm Softmax");
 }
 
 static void a_pooled_picture_is_not_turned_back(void **state)
@@ -168,8 +165,7 @@ static void a_pooled_picture_is_not_turned_back(void **state)
     hpct_model *model = hpct_model_new("pooled", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_global_average_pool2d(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model), "Transpose GlobalAveragePool Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model, "Transpose GlobalAveragePool Reshape Gemm Softmax");
 }
 
 static void what_does_nothing_is_left_out(void **state)
@@ -184,8 +180,7 @@ static void what_does_nothing_is_left_out(void **state)
     hpct_model_add_activation(model, HPCT_LINEAR);
     hpct_model_add_dropout(model, 0.5);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model), "Transpose GlobalAveragePool Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model, "Transpose GlobalAveragePool Reshape Gemm Softmax");
 }
 
 static void a_random_layer_stands_for_a_view(void **state)
@@ -198,9 +193,7 @@ static void a_random_layer_stands_for_a_view(void **state)
     hpct_model_add_dropout(model, 0.5);
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model),
-                 "Transpose GlobalAveragePool Reshape Reshape Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model, "Transpose GlobalAveragePool Reshape Reshape Reshape Gemm Softmax");
 }
 
 /* Its sizes are of all axes. */
@@ -251,8 +244,7 @@ static void joined_branches_have_one_layout(void **state)
     hpct_model_add_activation(model, HPCT_RELU);
     hpct_model_add_global_max_pool2d(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model), "Transpose Conv Add Relu GlobalMaxPool Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model, "Transpose Conv Add Relu GlobalMaxPool Reshape Gemm Softmax");
 }
 
 static void kernels_are_by_output_channel(void **state)
@@ -298,8 +290,7 @@ static void a_model_without_operations_has_one(void **state)
     (void) state;
     hpct_model *model = hpct_model_new("nothing", HPCT_SHAPE(4));
     hpct_model_add_dropout(model, 0.5);
-    assert_nodes(graph_of(model), "Identity");
-    hpct_model_free(model);
+    write_nodes(model, "Identity");
 }
 
 /* Random layers are left out, also of a view, whose values nothing has asked for before. */
@@ -313,8 +304,7 @@ static void random_layers_are_left_out(void **state)
     hpct_model_add_global_average_pool2d(model);
     hpct_model_add_dropout(model, 0.5);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model), "Transpose GlobalAveragePool Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model, "Transpose GlobalAveragePool Reshape Gemm Softmax");
 }
 
 static void activations_stay_in_the_layout(void **state)
@@ -333,10 +323,8 @@ static void activations_stay_in_the_layout(void **state)
     hpct_model_add_relu(model, &above);
     hpct_model_add_global_max_pool2d(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model),
-                 "Transpose Conv Sigmoid Mul HardSigmoid HardSwish Mish LeakyRelu Elu PRelu "
-                 "Min Greater Sub Mul Where GlobalMaxPool Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model, "Transpose Conv Sigmoid Mul HardSigmoid HardSwish Mish LeakyRelu Elu PRelu "
+                       "Min Greater Sub Mul Where GlobalMaxPool Reshape Gemm Softmax");
 }
 
 /* Which layers want their channels first, and which last. */
@@ -351,10 +339,9 @@ static void normalizations_have_their_layout(void **state)
     hpct_model_add_layer_scale(model, 0.5);
     hpct_model_add_global_max_pool2d(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
-    assert_nodes(graph_of(model),
-                 "Sub Sqrt Max Div LayerNormalization Mul Transpose Reshape InstanceNormalization "
-                 "Reshape Mul Add Mul GlobalMaxPool Reshape Gemm Softmax");
-    hpct_model_free(model);
+    write_nodes(model,
+                "Sub Sqrt Max Div LayerNormalization Mul Transpose Reshape InstanceNormalization "
+                "Reshape Mul Add Mul GlobalMaxPool Reshape Gemm Softmax");
 }
 
 /* The shape of a tensor in the file. */

@@ -1,6 +1,7 @@
 /* Weights in files: what is written, what is refused, and that a failure changes nothing. */
 #include "nn/run/run.h"
 #include "tests/unit/cases.h"
+#include "tests/unit/nn/nn_small.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -57,25 +58,8 @@ static hpct_model *tiny(uint64_t seed)
 {
     hpct_model *model = hpct_model_new("tiny", HPCT_SHAPE(2));
     hpct_model_add_dense(model, &(hpct_dense){.units = 3});
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
-    assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
-    if (seed > 0)
-        assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    small_logits(model, seed);
     return model;
-}
-
-static void assert_same(const hpct_model *a, const hpct_model *b)
-{
-    for (int i = 0; i < a->num_params; i++) {
-        size_t bytes = hpct_graph_shape_count(&a->params[i].shape) * sizeof(float);
-        float *x = malloc(bytes), *y = malloc(bytes);
-        assert_int_equal(hpct_run_param_get(a, i, x), HPCT_OK);
-        assert_int_equal(hpct_run_param_get(b, i, y), HPCT_OK);
-        assert_memory_equal(x, y, bytes);
-        free(x);
-        free(y);
-    }
 }
 
 static void weights_are_read_back(void **state)
@@ -96,10 +80,10 @@ static void weights_are_read_back(void **state)
     assert_int_equal(hpct_model_build(model, &options), HPCT_OK); /* saved from an arena */
     assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(other, in_folder("w")), HPCT_OK);
-    assert_same(model, other);
+    assert_same_weights(model, other, 0);
     assert_int_equal(hpct_model_initialize(model, 9), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(model, in_folder("w")), HPCT_OK); /* into an arena */
-    assert_same(model, other);
+    assert_same_weights(model, other, 0);
     assert_int_equal(count_files(), 1);
     hpct_model_free(model);
     hpct_model_free(other);
@@ -156,7 +140,7 @@ static hpct_status load_header(const parse_case *c, char *got, size_t size)
     write_file("bad", length != NULL ? *length : strlen(c->text), c->text, (size_t) c->number);
     hpct_status status = hpct_model_load_weights(model, in_folder("bad"));
     assert_non_null(strstr(hpct_last_error(), in_folder("bad")));
-    assert_same(model, same);
+    assert_same_weights(model, same, 0);
     hpct_model_free(model);
     hpct_model_free(same);
     return status;
@@ -255,7 +239,7 @@ static hpct_status load_other(const parse_case *c, char *got, size_t size)
     fclose(file);
     hpct_status status = hpct_model_load_weights(model, in_folder(c->with));
     assert_non_null(strstr(hpct_last_error(), in_folder(c->with)));
-    assert_same(model, same);
+    assert_same_weights(model, same, 0);
     hpct_model_free(model);
     hpct_model_free(same);
     return status;
@@ -335,7 +319,7 @@ static void numbers_must_be_finite(void **state)
         fclose(file);
         assert_int_equal(hpct_model_load_weights(model, in_folder("w")), HPCT_ERR_DATA);
         assert_non_null(strstr(hpct_last_error(), "1 of the 3 numbers of \"dense/bias\""));
-        assert_same(model, same);
+        assert_same_weights(model, same, 0);
         assert_int_equal(hpct_model_load_any_weights(model, in_folder("w")), HPCT_OK);
         assert_int_equal(hpct_run_param_get(model, 1, bias), HPCT_OK);
         assert_memory_equal(&bias[1], &odd[i], sizeof(float));
@@ -381,7 +365,7 @@ static void failed_save_keeps_the_old_file(void **state)
     assert_non_null(strstr(hpct_last_error(), in_folder("w")));
     assert_int_equal(count_files(), 1);
     assert_int_equal(hpct_model_load_weights(back, in_folder("w")), HPCT_OK);
-    assert_same(back, model);
+    assert_same_weights(back, model, 0);
     assert_int_equal(hpct_model_save_weights(model, in_folder("no/such/w")), HPCT_ERR_IO);
     hpct_model_free(model);
     hpct_model_free(other);
@@ -401,10 +385,7 @@ static hpct_model *chain(const dense_layer *layers, uint64_t seed)
         hpct_model_name_layer(model, layers->name);
         hpct_model_add_dense(model, &(hpct_dense){.units = layers->units});
     }
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
-    assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
-    assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    small_logits(model, seed);
     return model;
 }
 #define CHAIN(seed, ...) chain((const dense_layer[]){__VA_ARGS__, {NULL, 0}}, seed)
@@ -434,7 +415,7 @@ static void layers_that_fit_are_loaded(void **state)
     assert_int_equal(hpct_model_save_weights(saved, in_folder("w")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(model, in_folder("w")), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "fit --skip-mismatch loads the layers that fit"));
-    assert_same(model, initial);
+    assert_same_weights(model, initial, 0);
     assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &options), HPCT_OK);
     assert_string_equal(skipped, "wide (kernel is missing), head (kernel: another shape)");
     free(skipped);
@@ -467,7 +448,7 @@ static void what_is_loaded_must_be_sound(void **state)
     assert_int_equal(hpct_model_save_weights(saved, in_folder("w")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &options), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "are NaN or infinite"));
-    assert_same(model, initial);
+    assert_same_weights(model, initial, 0);
     assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &nan), HPCT_OK);
     assert_true(has_values_of(model, 0, saved, 0));
     assert_int_equal(truncate(in_folder("w"), 250), 0);

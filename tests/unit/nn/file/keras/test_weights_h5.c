@@ -3,6 +3,7 @@
 #include "nn/file/keras/groups_h5.h"
 #include "nn/file/keras/hdf5.h"
 #include "nn/run/run.h"
+#include "tests/unit/nn/nn_small.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -43,24 +44,21 @@ static int remove_folder(void **state)
 static hpct_model *small(uint64_t seed)
 {
     hpct_model *model = hpct_model_new("small", HPCT_SHAPE(4, 4, 1));
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}});
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .no_bias = true});
-    assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
-    assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    small_logits(model, seed);
     return model;
 }
 
-static void assert_same(const hpct_model *a, const hpct_model *b)
+/* A file that Keras wrote: the weights are 0, 1, 2 … throughout. */
+static const char *corpus(const char *name)
 {
-    for (int i = 0; i < a->num_params; i++) {
-        float x[64], y[64];
-        assert_int_equal(hpct_run_param_get(a, i, x), HPCT_OK);
-        assert_int_equal(hpct_run_param_get(b, i, y), HPCT_OK);
-        assert_memory_equal(x, y, hpct_graph_shape_count(&a->params[i].shape) * sizeof(float));
-    }
+    static char path[PATH_MAX];
+    const char *top = getenv("top_srcdir");
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/%s", top != NULL ? top : ".",
+             name);
+    return path;
 }
 
 static size_t read_file(const char *path, char *bytes, size_t size)
@@ -80,7 +78,7 @@ static void weights_come_back(void **state)
     assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
     time_t saved = time(NULL);
     assert_int_equal(hpct_model_load_weights(other, in_folder("w.weights.h5")), HPCT_OK);
-    assert_same(model, other);
+    assert_same_weights(model, other, 0);
     while (time(NULL) == saved) /* HDF5 counts seconds, and 2 does for groups, too */
         usleep(10000);
     assert_int_equal(hpct_model_save_weights(other, in_folder("v.weights.h5")), HPCT_OK);
@@ -115,7 +113,6 @@ static void layout_is_keras_3(void **state)
     hpct_model_free(model);
 }
 
-/* Files that Keras 3 and Keras 2 wrote: the weights are 0, 1, 2 … throughout. */
 /* Normalization's count: a number without a shape, an integer in the file. */
 static void counters_are_integers(void **state)
 {
@@ -123,21 +120,17 @@ static void counters_are_integers(void **state)
     hpct_keras_hdf5 *file;
     hpct_model *models[2];
     float values[3] = {0.5F, 2, 77}, got = 0;
-    const hpct_optimizer sgd = {.learning_rate = 0.1};
     for (int k = 0; k < 2; k++) {
         models[k] = hpct_model_new("counter", HPCT_SHAPE(1));
         hpct_model_add_normalization(models[k]);
         hpct_model_add_dense(models[k], &(hpct_dense){.units = 2});
-        assert_int_equal(
-            hpct_model_compile(models[k], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd),
-            HPCT_OK);
-        assert_int_equal(hpct_model_initialize(models[k], 1), HPCT_OK);
+        small_logits(models[k], 1);
     }
     for (int i = 0; i < 3; i++)
         assert_int_equal(hpct_run_param_set(models[0], i, &values[i]), HPCT_OK);
     assert_int_equal(hpct_model_save_weights(models[0], in_folder("w.weights.h5")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(models[1], in_folder("w.weights.h5")), HPCT_OK);
-    assert_same(models[0], models[1]);
+    assert_same_weights(models[0], models[1], 0);
     assert_int_equal(hpct_keras_hdf5_open(&file, in_folder("w.weights.h5")), HPCT_OK);
     assert_int_equal(
         hpct_keras_hdf5_check(file, "/layers/normalization/vars/2", &(hpct_shape){.rank = 0}),
@@ -150,7 +143,7 @@ static void counters_are_integers(void **state)
     assert_int_equal(hpct_model_save_weights(models[0], in_folder("bad.h5.safetensors")), HPCT_OK);
     assert_int_equal(hpct_run_param_set(models[1], 2, &values[0]), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(models[1], in_folder("bad.h5.safetensors")), HPCT_OK);
-    assert_same(models[0], models[1]);
+    assert_same_weights(models[0], models[1], 0);
     unlink(in_folder("bad.h5.safetensors"));
     hpct_model_free(models[0]);
     hpct_model_free(models[1]);
@@ -161,16 +154,13 @@ static void keras_own_files_are_read(void **state)
     (void) state;
     static const char *const names[] = {"keras3", "keras2",       "keras2-chunks",
                                         "whole",  "whole-latest", "keras3-15"};
-    const char *top = getenv("top_srcdir");
     for (int turn = 0; turn < 12; turn++) {
         const int i = turn % 6;
-        char path[1024], *skipped = NULL;
+        char *skipped = NULL;
         float values[64], next = 0;
         static char bytes[65536];
         hpct_model *model = small(1);
-        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/%s", top != NULL ? top : ".",
-                 names[i]);
-        size_t size = read_file(path, bytes, sizeof bytes);
+        size_t size = read_file(corpus(names[i]), bytes, sizeof bytes);
         FILE *file = fopen(in_folder("bad.h5"), "wb"); /* the name says the format */
         assert_int_equal(fwrite(bytes, 1, size, file), size);
         fclose(file);
@@ -191,10 +181,7 @@ static void keras_own_files_are_read(void **state)
 static void write_damaged(size_t at, unsigned char byte)
 {
     static char bytes[65536];
-    char path[PATH_MAX];
-    const char *top = getenv("top_srcdir");
-    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/whole", top != NULL ? top : ".");
-    size_t size = read_file(path, bytes, sizeof bytes);
+    size_t size = read_file(corpus("whole"), bytes, sizeof bytes);
     bytes[at] = (char) byte;
     FILE *file = fopen(in_folder("bad.h5"), "wb");
     assert_int_equal(fwrite(bytes, 1, size, file), size);
@@ -223,7 +210,7 @@ static void what_crashes_hdf5_is_refused(void **state)
         hpct_status status = hpct_model_load_weights(model, in_folder("bad.h5"));
         if (status != HPCT_ERR_DATA || strstr(hpct_last_error(), "bad.h5: ") == NULL)
             fail_msg("damage %zu: %d %s", i, (int) status, hpct_last_error());
-        assert_same(model, same);
+        assert_same_weights(model, same, 0);
     }
     assert_int_equal(setrlimit(RLIMIT_CPU, &before), 0);
     hpct_model_free(model);
@@ -242,10 +229,7 @@ static void renamed_layers_are_loaded_by_order(void **state)
 {
     (void) state;
     static const char *const names[][2] = {{"first", "last"}, {"dense", "dense_1"}};
-    const char *top = getenv("top_srcdir");
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/keras2", top != NULL ? top : ".");
-    char *whole = realpath(path, NULL);
+    char *whole = realpath(corpus("keras2"), NULL);
     assert_non_null(whole);
     assert_int_equal(symlink(whole, in_folder("renamed.h5")), 0);
     for (int i = 0; i < 3; i++) {
@@ -273,17 +257,13 @@ static void renamed_layers_are_loaded_by_order(void **state)
 static void forms_of_torchvision_need_their_own_names(void **state)
 {
     (void) state;
-    const char *top = getenv("top_srcdir");
-    char keras2[PATH_MAX];
-    snprintf(keras2, sizeof keras2, "%s/tests/fuzz/corpus/weights_h5/keras2",
-             top != NULL ? top : ".");
     hpct_model *keras = small(1), *model = small(2), *twin = small(3);
     hpct_load_options fitting = {.skip_mismatch = true};
     assert_int_equal(hpct_model_save_weights(keras, in_folder("w.weights.h5")), HPCT_OK);
     name_layers(model, "features.0", "classifier");
     name_layers(twin, "features.0", "classifier");
     model->torchvision = twin->torchvision = "small";
-    const char *files[] = {in_folder("w.weights.h5"), keras2};
+    const char *files[] = {in_folder("w.weights.h5"), corpus("keras2")};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(hpct_model_load_weights(model, files[i]), HPCT_ERR_DATA);
         assert_non_null(
@@ -292,7 +272,7 @@ static void forms_of_torchvision_need_their_own_names(void **state)
     }
     assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(twin, in_folder("w.weights.h5")), HPCT_OK);
-    assert_same(model, twin);
+    assert_same_weights(model, twin, 0);
     hpct_model_free(keras);
     hpct_model_free(model);
     hpct_model_free(twin);
@@ -301,12 +281,9 @@ static void forms_of_torchvision_need_their_own_names(void **state)
 /* Keras 2's file with one text in the place of another, which is as long, wherever it is. */
 static void assert_changed_is_refused(const char *old, const char *new, const char *message)
 {
-    const char *top = getenv("top_srcdir");
     static char bytes[65536];
-    char path[1024];
     size_t length = strlen(old), found = 0;
-    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/keras2", top != NULL ? top : ".");
-    size_t size = read_file(path, bytes, sizeof bytes);
+    size_t size = read_file(corpus("keras2"), bytes, sizeof bytes);
     for (size_t i = 0; i + length <= size; i++) {
         if (memcmp(bytes + i, old, length) != 0)
             continue;
@@ -428,7 +405,7 @@ static void faulty_files_are_refused(void **state)
         if (strstr(hpct_last_error(), faults[i].message) == NULL ||
             strstr(hpct_last_error(), in_folder("bad.h5")) == NULL)
             fail_msg("case %zu: %s", i, hpct_last_error());
-        assert_same(model, same);
+        assert_same_weights(model, same, 0);
     }
     write_faulty(&none);
     assert_int_equal(hpct_model_load_weights(model, in_folder("bad.h5")), HPCT_OK);
@@ -524,7 +501,7 @@ static void layers_of_nested_models_that_fit_are_loaded(void **state)
     hpct_model *const models[] = {same, flat, renamed};
     for (int i = 0; i < 3; i++) {
         load_fitting(models[i], "");
-        assert_same(models[i], from);
+        assert_same_weights(models[i], from, 0);
         hpct_model_free(models[i]);
     }
     hpct_model_free(from);
@@ -533,14 +510,11 @@ static void layers_of_nested_models_that_fit_are_loaded(void **state)
 static hpct_model *two_kernels(uint64_t seed, const char *second)
 {
     const hpct_conv2d conv = {.filters = 1, .kernel = {2, 2}, .no_bias = true};
-    const hpct_optimizer sgd = {.learning_rate = 0.1};
     hpct_model *model = hpct_model_new("two", HPCT_SHAPE(4, 4, 1));
     hpct_model_add_conv2d(model, &conv);
     hpct_model_add_conv2d(model, &conv);
     hpct_model_add_flatten(model);
-    assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
-    assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    small_logits(model, seed);
     snprintf(model->layers[1].name, sizeof model->layers[1].name, "%s", second);
     return nested(model, "conv2d");
 }
@@ -617,7 +591,7 @@ static void a_failed_save_leaves_the_old_file(void **state)
     assert_int_equal(status, HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), in_folder("w.weights.h5")));
     assert_int_equal(hpct_model_load_weights(back, in_folder("w.weights.h5")), HPCT_OK);
-    assert_same(back, model);
+    assert_same_weights(back, model, 0);
     assert_int_equal(hpct_model_save_weights(other, in_folder("w.weights.h5")), HPCT_OK);
     hpct_model_free(model);
     hpct_model_free(other);
@@ -632,7 +606,7 @@ static void it_may_have_another_name(void **state)
     assert_int_equal(hpct_model_save_weights(model, in_folder("named.weights.h5")), HPCT_OK);
     assert_int_equal(rename(in_folder("named.weights.h5"), in_folder("named.safetensors")), 0);
     assert_int_equal(hpct_model_load_weights(back, in_folder("named.safetensors")), HPCT_OK);
-    assert_same(back, model);
+    assert_same_weights(back, model, 0);
     unlink(in_folder("named.safetensors"));
     hpct_model_free(model);
     hpct_model_free(back);
