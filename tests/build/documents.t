@@ -101,7 +101,7 @@ done
 is_same "$(grep -oE '(right|wrong|check_file)\("[a-z_]*"' "$top_srcdir/spank/check/main.c" | cut -d '"' -f 2 | sort -u)" \
     "$(headings hpc-train-check.8 | tr -s ', ' '\n' | grep . | sort -u)" "hpc-train-check(8) explains every line"
 # ---- layers: the table of Keras' classes, the manual, doc/layers.md ----
-classes=$({ echo InputLayer; sed -n '/^static const hpct_keras_class classes/,/^};/s/^ *{"\([A-Za-z0-9]*\)",.*/\1/p' "$top_srcdir/nn/file/keras/layers.c"; } | sort)
+classes=$({ echo InputLayer; sed -n '/^static const hpct_keras_class classes/,/^};/s/^ \{4\}{"\([A-Za-z0-9]*\)",.*/\1/p' "$top_srcdir/nn/file/keras/layers.c"; } | sort)
 like "$classes" Conv2D "the table of classes is found"
 is_same "$classes" "$(page hpc-train-models.7 | sed -n '/^Layers: InputLayer/,/\.$/p' | sed 's/^Layers://; s/([^)]*)//g' | tr -s ', .' '\n' | grep . | sort)" \
     "hpc-train-models(7) has the classes of layers"
