@@ -134,6 +134,24 @@ void assert_same_weights(const hpct_model *a, const hpct_model *b, float toleran
     }
 }
 
+void expect_shown_gradients(hpct_model *fused, hpct_model *shown, hpct_model *plain)
+{
+    hpct_model *const models[] = {fused, shown, plain};
+    size_t count, same;
+    hpct_model_show_gradients(shown, true);
+    for (int i = 0; i < 3; i++)
+        small_step(models[i], 8, 0);
+    const float *expected = hpct_model_gradients(plain, &count),
+                *found = hpct_model_gradients(shown, &same);
+    assert_int_equal(count, same);
+    for (size_t i = 0; i < count; i++)
+        assert_true(fabsf(found[i] - expected[i]) <= 1e-6f + 1e-5f * fabsf(expected[i]));
+    assert_memory_equal(hpct_model_parameters(fused, &same), hpct_model_parameters(shown, &count),
+                        count * sizeof(float));
+    for (int i = 0; i < 3; i++)
+        hpct_model_free(models[i]);
+}
+
 const char *small_backend(void)
 {
     const char *name = getenv("HPC_TRAIN_TEST_BACKEND");

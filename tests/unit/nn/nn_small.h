@@ -28,6 +28,10 @@ double small_step(hpct_model *model, int n, uint32_t t);
 
 void assert_same_weights(const hpct_model *a, const hpct_model *b, float tolerance);
 
+/* A step of models with equal weights, two of them with fused updates: gradients that are shown are
+ * those of the third, and do not change the update. Frees the models. */
+void expect_shown_gradients(hpct_model *fused, hpct_model *shown, hpct_model *plain);
+
 /* "cpu", or what HPC_TRAIN_TEST_BACKEND names. */
 const char *small_backend(void);
 

@@ -4,8 +4,7 @@
 #include "nn/backend/cpu/loops.h"
 #include "nn/graph/rng.h"
 #include "nn/run/run.h"
-#include "nn/run/step.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/nn/nn_small.h"
 
 #include <math.h>
 
@@ -74,7 +73,7 @@ static void loops_round_alike(void **state)
 }
 
 /* Matrix products, a convolution of cells, one of windows, and a first one that stays fp32. */
-static hpct_model *small_model(hpct_precision precision, double momentum)
+static hpct_model *mixed_model(hpct_precision precision, double momentum)
 {
     hpct_model *m = hpct_model_new("small", HPCT_SHAPE(10, 12, 3));
     hpct_conv2d conv = {.filters = 16, .kernel = {3, 3}, .activation = HPCT_RELU};
@@ -97,46 +96,13 @@ static hpct_model *small_model(hpct_precision precision, double momentum)
     return m;
 }
 
-static void build(hpct_model *model, const char *backend, bool fuse_update)
-{
-    static const int batches[] = {8, 5};
-    hpct_run_build_options options = {.backend = backend,
-                                      .batch_sizes = batches,
-                                      .num_batch_sizes = 2,
-                                      .fuse_update = fuse_update};
-    if (hpct_model_build(model, &options) != HPCT_OK)
-        fail_msg("%s", hpct_last_error());
-}
-
-static void fill(hpct_model *model, int n, uint32_t t)
-{
-    hpct_shape shape = hpct_model_input_shape(model);
-    size_t size = hpct_graph_shape_count(&shape);
-    for (int s = 0; s < n; s++) {
-        int label = (int) (hpct_graph_uniform(1, t, (uint64_t) s) * 4);
-        hpct_model_labels(model)[s] = label;
-        for (size_t i = 0; i < size; i++)
-            hpct_model_input(model)[(size_t) s * size + i] =
-                hpct_graph_uniform(2, t, (uint64_t) s * size + i) *
-                (i % 4 == (size_t) label ? 2 : 1);
-    }
-}
-
-static double forward(hpct_model *model, int n, uint32_t t, bool training)
+static double forward(hpct_model *model, int n, uint32_t t)
 {
     hpct_backend_batch_sums sums;
-    fill(model, n, t);
-    assert_int_equal(hpct_model_forward(model, n, training), HPCT_OK);
-    assert_int_equal(hpct_model_loss(model, n, training ? 1.0f / (float) n : 0, &sums), HPCT_OK);
+    small_fill(model, n, t);
+    assert_int_equal(hpct_model_forward(model, n, false), HPCT_OK);
+    assert_int_equal(hpct_model_loss(model, n, 0, &sums), HPCT_OK);
     return sums.loss / n;
-}
-
-static double step(hpct_model *model, int n, uint32_t t)
-{
-    double loss = forward(model, n, t, true);
-    assert_int_equal(hpct_model_backward(model, n), HPCT_OK);
-    assert_int_equal(hpct_model_update(model), HPCT_OK);
-    return loss;
 }
 
 static bool have_bf16(void)
@@ -148,21 +114,21 @@ static bool have_bf16(void)
 static void backends_train_alike(void **state)
 {
     (void) state;
-    hpct_model *ref = small_model(HPCT_BF16, 0.9), *wide = small_model(HPCT_FP32, 0.9);
-    build(ref, "ref", false);
-    build(wide, "ref", false);
-    hpct_model *cpu = have_bf16() ? small_model(HPCT_BF16, 0.9) : NULL;
+    hpct_model *ref = mixed_model(HPCT_BF16, 0.9), *wide = mixed_model(HPCT_FP32, 0.9);
+    small_build(ref, (hpct_run_build_options){.backend = "ref"});
+    small_build(wide, (hpct_run_build_options){.backend = "ref"});
+    hpct_model *cpu = have_bf16() ? mixed_model(HPCT_BF16, 0.9) : NULL;
     if (cpu != NULL)
-        build(cpu, "cpu", false);
+        small_build(cpu, (hpct_run_build_options){.backend = "cpu"});
     bool differs = false;
     double first = 0, last = 0;
     for (uint32_t t = 0; t < 12; t++) {
         int n = t % 3 == 2 ? 5 : 8;
-        double exact = step(wide, n, t), rounded = step(ref, n, t);
+        double exact = small_step(wide, n, t), rounded = small_step(ref, n, t);
         assert_true(fabs(rounded - exact) < 0.03 * exact);
         differs = differs || fabs(rounded - exact) > 1e-5 * exact;
         if (cpu != NULL) {
-            double found = step(cpu, n, t);
+            double found = small_step(cpu, n, t);
             assert_true(fabs(found - rounded) < 0.03 * rounded);
         }
         first = t == 0 ? rounded : first;
@@ -179,15 +145,15 @@ static void fused_update_is_the_update(void **state)
     (void) state;
     if (!have_bf16())
         skip();
-    hpct_model *fused = small_model(HPCT_BF16, 0), *plain = small_model(HPCT_BF16, 0);
-    build(fused, "cpu", true);
-    build(plain, "cpu", false);
+    hpct_model *fused = mixed_model(HPCT_BF16, 0), *plain = mixed_model(HPCT_BF16, 0);
+    small_build(fused, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
+    small_build(plain, (hpct_run_build_options){.backend = "cpu"});
     int num = 0;
     for (int i = 0; i < fused->num_nodes; i++)
         num += fused->run->nodes[i].op->kernel_fused;
     assert_int_equal(num, 2);
     for (uint32_t t = 0; t < 8; t++) {
-        double a = step(fused, 8, t), b = step(plain, 8, t);
+        double a = small_step(fused, 8, t), b = small_step(plain, 8, t);
         assert_true(fabs(a - b) < 1e-2 * b);
     }
     hpct_model_free(fused);
@@ -200,26 +166,12 @@ static void gradients_of_a_fused_update_are_shown(void **state)
     (void) state;
     if (!have_bf16())
         skip();
-    hpct_model *fused = small_model(HPCT_BF16, 0), *shown = small_model(HPCT_BF16, 0),
-               *plain = small_model(HPCT_BF16, 0);
-    size_t count, same;
-    for (int i = 0; i < 2; i++)
-        build(i == 0 ? fused : shown, "cpu", true);
-    build(plain, "cpu", false);
-    hpct_model_show_gradients(shown, true);
-    step(fused, 8, 0);
-    step(shown, 8, 0);
-    step(plain, 8, 0);
-    const float *expected = hpct_model_gradients(plain, &count),
-                *found = hpct_model_gradients(shown, &same);
-    assert_int_equal(count, same);
-    for (size_t i = 0; i < count; i++)
-        assert_true(fabsf(found[i] - expected[i]) <= 1e-6f + 1e-5f * fabsf(expected[i]));
-    assert_memory_equal(hpct_model_parameters(fused, &same), hpct_model_parameters(shown, &count),
-                        count * sizeof(float));
-    hpct_model_free(fused);
-    hpct_model_free(shown);
-    hpct_model_free(plain);
+    hpct_model *models[3];
+    for (int i = 0; i < 3; i++) {
+        models[i] = mixed_model(HPCT_BF16, 0);
+        small_build(models[i], (hpct_run_build_options){.backend = "cpu", .fuse_update = i < 2});
+    }
+    expect_shown_gradients(models[0], models[1], models[2]);
 }
 
 /* However weights change, the next forward has them. */
@@ -228,22 +180,22 @@ static void copies_follow_the_parameters(void **state)
     (void) state;
     if (!have_bf16())
         skip();
-    hpct_model *model = small_model(HPCT_BF16, 0);
-    build(model, "cpu", false);
+    hpct_model *model = mixed_model(HPCT_BF16, 0);
+    small_build(model, (hpct_run_build_options){.backend = "cpu"});
     assert_true(hpct_run_copies_bytes(model->run) > 0);
-    double before = forward(model, 8, 0, false), uniform = log(4);
+    double before = forward(model, 8, 0), uniform = log(4);
     assert_true(fabs(before - uniform) > 1e-3);
     size_t count;
     float *weights = hpct_model_parameters(model, &count);
     memset(weights, 0, count * sizeof *weights);
-    assert_true(fabs(forward(model, 8, 0, false) - uniform) < 1e-6);
+    assert_true(fabs(forward(model, 8, 0) - uniform) < 1e-6);
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
-    assert_true(forward(model, 8, 0, false) == before);
-    step(model, 8, 0);
-    double updated = forward(model, 8, 0, false);
+    assert_true(forward(model, 8, 0) == before);
+    small_step(model, 8, 0);
+    double updated = forward(model, 8, 0);
     assert_true(updated != before);
-    build(model, "cpu", false); /* the copies begin anew */
-    assert_true(fabs(forward(model, 8, 0, false) - updated) < 1e-6);
+    small_build(model, (hpct_run_build_options){.backend = "cpu"}); /* the copies begin anew */
+    assert_true(fabs(forward(model, 8, 0) - updated) < 1e-6);
     hpct_model_free(model);
 }
 
@@ -252,9 +204,9 @@ static void master_weights_are_fp32(void **state)
     (void) state;
     if (!have_bf16())
         skip();
-    hpct_model *model = small_model(HPCT_BF16, 0);
-    build(model, "cpu", false);
-    step(model, 8, 0);
+    hpct_model *model = mixed_model(HPCT_BF16, 0);
+    small_build(model, (hpct_run_build_options){.backend = "cpu"});
+    small_step(model, 8, 0);
     size_t finer = 0, all = 0;
     for (int i = 0; i < model->num_params; i++) {
         size_t count = hpct_graph_shape_count(&model->params[i].shape);
@@ -279,7 +231,7 @@ static void precisions_have_names(void **state)
     assert_int_equal(hpct_precision_find(&precision, "int4"), HPCT_ERR_USAGE);
     assert_string_equal(hpct_last_error(),
                         "there is no precision \"int4\"; there are: fp32, bf16, fp16");
-    hpct_model *model = small_model(HPCT_BF16, 0);
+    hpct_model *model = mixed_model(HPCT_BF16, 0);
     assert_int_equal(hpct_model_precision(model), HPCT_BF16);
     hpct_compile_options options = {.precision = HPCT_PRECISIONS};
     assert_int_equal(hpct_model_compile_with(model, &options), HPCT_ERR_USAGE);

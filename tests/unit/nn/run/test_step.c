@@ -242,18 +242,24 @@ static void inference_needs_less_memory(void **state)
     hpct_model_free(model);
 }
 
+static void expect_no_allocation(hpct_model *model)
+{
+    small_step(model, 8, 0);
+    long before = allocations;
+    for (uint32_t t = 0; t < 3; t++) {
+        small_step(model, 8, t);
+        small_step(model, 5, t);
+    }
+    assert_int_equal(allocations, before);
+}
+
 static void the_step_allocates_nothing(void **state)
 {
     (void) state;
     for (size_t i = 0; i < SMALL_OPTIMIZERS; i++) {
         hpct_model *model = small_ready_with("cpu", &small_optimizers[i]);
-        small_step(model, 8, 0);
+        expect_no_allocation(model);
         long before = allocations;
-        for (uint32_t t = 0; t < 3; t++) {
-            small_step(model, 8, t);
-            small_step(model, 5, t);
-        }
-        assert_int_equal(allocations, before);
         small_build(model, (hpct_run_build_options){.backend = "cpu"});
         assert_true(allocations > before); /* the count counts */
         hpct_model_free(model);
@@ -293,13 +299,7 @@ static void a_bf16_step_allocates_nothing(void **state)
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
     for (int fuse = 0; fuse < 2; fuse++) {
         small_build(model, (hpct_run_build_options){.backend = "cpu", .fuse_update = fuse == 1});
-        small_step(model, 8, 0);
-        long before = allocations;
-        for (uint32_t t = 0; t < 3; t++) {
-            small_step(model, 8, t);
-            small_step(model, 5, t);
-        }
-        assert_int_equal(allocations, before);
+        expect_no_allocation(model);
     }
     hpct_model_free(model);
 }
