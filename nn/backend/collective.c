@@ -337,20 +337,11 @@ static hpct_status samples_backward(hpct_op *op, const hpct_op_call *call)
 
 /* ---- creation ---- */
 
-static hpct_status copy_param(hpct_op *op, int which, const float *from, float *to)
-{
-    memcpy(to, from, op->param_floats[which] * sizeof *to);
-    return HPCT_OK;
-}
-
 hpct_status hpct_backend_make_collective(hpct_op **out, const hpct_op_spec *spec,
                                          const hpct_op_build *build)
 {
-    static const hpct_op_class sum = {.forward = sum_forward,
-                                      .backward = sum_backward,
-                                      .import_param = copy_param,
-                                      .export_param = copy_param,
-                                      .destroy = hpct_op_free};
+    static const hpct_op_class sum = {
+        .forward = sum_forward, .backward = sum_backward, .destroy = hpct_op_free};
     static const hpct_op_class gather = {
         .forward = gather_forward, .backward = gather_backward, .destroy = hpct_op_free};
     static const hpct_op_class samples = {

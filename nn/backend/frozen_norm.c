@@ -81,18 +81,6 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return f->scale->class->forward(f->scale, &own);
 }
 
-static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
-{
-    hpct_op *inner = frozen_of(op)->forward;
-    return inner->class->import_param(inner, which, keras, arena);
-}
-
-static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
-{
-    hpct_op *inner = frozen_of(op)->forward;
-    return inner->class->export_param(inner, which, arena, keras);
-}
-
 static void destroy(hpct_op *op)
 {
     const frozen_norm *f = frozen_of(op);
@@ -145,6 +133,7 @@ static void describe(frozen_norm *f, const hpct_op_spec *spec, const hpct_op_bui
     hpct_op *op = &f->op;
     bool relu = op->spec.relu;
     *op = *f->forward;
+    op->layout_of = f->forward;
     op->spec = *spec;
     op->build = *build;
     op->scratch_bytes = scratch_of(f);
@@ -158,11 +147,8 @@ static void describe(frozen_norm *f, const hpct_op_spec *spec, const hpct_op_bui
 hpct_status hpct_backend_make_frozen_norm(hpct_op **out, const hpct_backend *backend,
                                           const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .import_param = import_param,
-                                        .export_param = export_param,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
     hpct_op_spec inference = *spec;
     hpct_op_build plain = *build;
     frozen_norm *f = calloc(1, sizeof *f);

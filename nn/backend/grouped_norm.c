@@ -152,18 +152,6 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
-{
-    hpct_op *inner = grouped_of(op)->inner;
-    return inner->class->import_param(inner, which, keras, arena);
-}
-
-static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
-{
-    hpct_op *inner = grouped_of(op)->inner;
-    return inner->class->export_param(inner, which, arena, keras);
-}
-
 static void destroy(hpct_op *op)
 {
     hpct_op *inner = grouped_of(op)->inner;
@@ -174,11 +162,8 @@ static void destroy(hpct_op *op)
 hpct_status hpct_backend_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
                                            const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .import_param = import_param,
-                                        .export_param = export_param,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
     grouped_norm *g = calloc(1, sizeof *g);
     if (g == NULL)
         return hpct_fail_memory(sizeof *g);
@@ -191,6 +176,7 @@ hpct_status hpct_backend_make_grouped_norm(hpct_op **out, const hpct_backend *ba
     }
     g->op = *g->inner;
     g->op.class = &class;
+    g->op.layout_of = g->inner;
     g->backend = backend;
     g->first_state = hpct_op_norm_param(spec, HPCT_GRAPH_NORM_MEAN);
     g->num_trained = g->first_state;

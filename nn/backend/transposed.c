@@ -71,18 +71,6 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return t->conv->class->forward(t->conv, &ahead);
 }
 
-static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
-{
-    hpct_op *conv = transposed_of(op)->conv;
-    return conv->class->import_param(conv, which, keras, arena);
-}
-
-static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
-{
-    hpct_op *conv = transposed_of(op)->conv;
-    return conv->class->export_param(conv, which, arena, keras);
-}
-
 static void destroy(hpct_op *op)
 {
     hpct_op *conv = transposed_of(op)->conv;
@@ -102,6 +90,7 @@ static hpct_status make_conv(transposed_op *t)
     build.fuse_update = build.shares_src = false;
     HPCT_TRY(t->parts->make_conv2d(&t->conv, &spec, &build));
     t->conv->param_floats[HPCT_OP_BIAS] = (size_t) op->spec.window.in_c; /* for import */
+    op->layout_of = t->conv;
     op->precision = t->conv->precision;
     if (t->conv->slow != NULL)
         snprintf(t->slow, sizeof t->slow, "by the convolution of which it is the gradient: %s",
@@ -122,11 +111,8 @@ hpct_status hpct_backend_make_transposed(hpct_op **out, const hpct_op_spec *spec
                                          const hpct_op_build *build,
                                          const hpct_backend_transposed_parts *parts)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .import_param = import_param,
-                                        .export_param = export_param,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
     HPCT_TRY(hpct_op_new(out, sizeof(transposed_op), &class, spec, build));
     hpct_op *op = *out;
     transposed_op *t = (transposed_op *) op;

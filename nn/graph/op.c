@@ -5,6 +5,7 @@
 #include "nn/graph/kinds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool hpct_graph_window_is_small(const hpct_graph_window *w)
 {
@@ -191,6 +192,26 @@ hpct_status hpct_op_new(hpct_op **out, size_t bytes, const hpct_op_class *class,
     op->backward_keeps_diff_dst = !spec->relu;
     op->adds_diff_src = facts->adds_diff_src;
     op->passes_diff_dst = facts->passes_diff_dst;
+    return HPCT_OK;
+}
+
+hpct_status hpct_op_import(hpct_op *op, int which, const float *keras, float *arena)
+{
+    if (op->layout_of != NULL)
+        return hpct_op_import(op->layout_of, which, keras, arena);
+    if (op->class->import_param != NULL)
+        return op->class->import_param(op, which, keras, arena);
+    memcpy(arena, keras, op->param_floats[which] * sizeof *arena);
+    return HPCT_OK;
+}
+
+hpct_status hpct_op_export(hpct_op *op, int which, const float *arena, float *keras)
+{
+    if (op->layout_of != NULL)
+        return hpct_op_export(op->layout_of, which, arena, keras);
+    if (op->class->export_param != NULL)
+        return op->class->export_param(op, which, arena, keras);
+    memcpy(keras, arena, op->param_floats[which] * sizeof *keras);
     return HPCT_OK;
 }
 

@@ -5,7 +5,7 @@
  * Activations are fp32 in every precision (in hpct_op_build.values if the backend has `low_values`:
  * pointers to them are float * all the same), channels last ([n][h][w][c]), except where a backend
  * asks for channel blocks (nn/plan/blocks.c). Parameters are fp32, in the arenas, in a layout of
- * the backend's own; import_param and export_param convert it. */
+ * the backend's own; hpct_op_import and hpct_op_export convert it. */
 #ifndef HPCT_NN_GRAPH_OP_H
 #define HPCT_NN_GRAPH_OP_H
 
@@ -302,7 +302,8 @@ typedef struct hpct_op_class {
     /* Makes call->copies from call->param before the first forward after a change. NULL: no copies,
      * or only those of param_copied. */
     hpct_status (*refresh)(hpct_op *op, const hpct_op_call *call);
-    /* Converts between Keras' layout on the host and the arena's. Import zeroes padding. */
+    /* Converts between Keras' layout on the host and the arena's; call hpct_op_import and _export.
+     * Import zeroes padding. NULL: the arena is the host's, in Keras' layout. */
     hpct_status (*import_param)(hpct_op *op, int which, const float *keras, float *arena);
     hpct_status (*export_param)(hpct_op *op, int which, const float *arena, float *keras);
     void (*destroy)(hpct_op *op);
@@ -342,6 +343,7 @@ struct hpct_op {
     bool omits_grads;
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
+    hpct_op *layout_of; /* the inner operation that converts its parameters; NULL: itself */
     /* Which slower way is taken than others of its kind take, why, and what it costs; NULL: none.
      * The operation's. */
     const char *slow;
@@ -357,6 +359,8 @@ struct hpct_op {
  * what differs. */
 hpct_status hpct_op_new(hpct_op **out, size_t bytes, const hpct_op_class *methods,
                         const hpct_op_spec *spec, const hpct_op_build *build);
+hpct_status hpct_op_import(hpct_op *op, int which, const float *keras, float *arena);
+hpct_status hpct_op_export(hpct_op *op, int which, const float *arena, float *keras);
 /* hpct_op_class.destroy of operations that have nothing else. */
 void hpct_op_free(hpct_op *op);
 

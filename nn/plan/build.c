@@ -302,8 +302,7 @@ static hpct_status import(const hpct_run *run, const hpct_model *model, int inde
         return HPCT_OK;
     const hpct_graph_param *param = &model->params[index];
     hpct_op *op = run->nodes[param->node].op;
-    return op->class->import_param(op, param->index, kept,
-                                   arena + run->arenas.param_offsets[index]);
+    return hpct_op_import(op, param->index, kept, arena + run->arenas.param_offsets[index]);
 }
 
 static void drop(float **kept, const float *arena)
@@ -347,7 +346,7 @@ static hpct_status keep(const hpct_model *model, int index, const float *from, f
         *kept = malloc(bytes);
     if (*kept == NULL)
         return hpct_fail_memory(bytes);
-    return op->class->export_param(op, param->index, from, *kept);
+    return hpct_op_export(op, param->index, from, *kept);
 }
 
 hpct_status hpct_model_unbuild(hpct_model *model)

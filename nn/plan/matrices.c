@@ -50,7 +50,7 @@ static hpct_status mark_in(const hpct_model *model, int index, uint32_t *bits)
     for (size_t i = 0; i < count && status == HPCT_OK; i++)
         ones[i] = 1;
     if (status == HPCT_OK)
-        status = op->class->import_param(op, param->index, ones, laid);
+        status = hpct_op_import(op, param->index, ones, laid);
     for (size_t i = 0; i < floats && status == HPCT_OK; i++) {
         if (!(laid[i] > 0))
             bits[(offset + i) / 32] |= UINT32_C(1) << (offset + i) % 32;

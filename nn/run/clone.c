@@ -123,9 +123,9 @@ static hpct_status turn(hpct_op *to, hpct_op *from, int which, float *at, const 
     float *keras = malloc(bytes);
     if (keras == NULL)
         return hpct_fail_memory(bytes);
-    hpct_status status = from->class->export_param(from, which, source, keras);
+    hpct_status status = hpct_op_export(from, which, source, keras);
     if (status == HPCT_OK)
-        status = to->class->import_param(to, which, keras, at);
+        status = hpct_op_import(to, which, keras, at);
     free(keras);
     return status;
 }
@@ -143,9 +143,9 @@ static hpct_status translate(const hpct_model *model, const hpct_model *other, h
     if (layout == given && !apart)
         return copy_bytes(to, from, at, origin, op->param_floats[param->index] * sizeof *at);
     if (layout == 0 && to->backend->device == NULL)
-        return source->class->export_param(source, param->index, origin, at);
+        return hpct_op_export(source, param->index, origin, at);
     if (given == 0 && from->backend->device == NULL)
-        return op->class->import_param(op, param->index, origin, at);
+        return hpct_op_import(op, param->index, origin, at);
     return turn(op, source, param->index, at, origin);
 }
 

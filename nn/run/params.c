@@ -19,7 +19,7 @@ hpct_status hpct_run_param_get(const hpct_model *model, int index, float *keras)
     if (model->run != NULL) {
         hpct_op *op = op_of(model, param);
         const float *arena = hpct_run_param(model, model->run, index);
-        return op->class->export_param(op, param->index, arena, keras);
+        return hpct_op_export(op, param->index, arena, keras);
     }
     if (param->value == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s has no weights yet: initialize or load them",
@@ -47,7 +47,7 @@ hpct_status hpct_run_param_set(hpct_model *model, int index, const float *keras)
         hpct_op *op = op_of(model, param);
         float *arena = hpct_run_param(model, model->run, index);
         model->run->arenas.stale = true;
-        return op->class->import_param(op, param->index, keras, arena);
+        return hpct_op_import(op, param->index, keras, arena);
     }
     return keep(param, &param->value, keras);
 }
@@ -68,7 +68,7 @@ hpct_status hpct_run_param_get_slot(const hpct_model *model, int index, int slot
     *any = arena != NULL || param->slot[slot] != NULL;
     if (arena != NULL) {
         hpct_op *op = op_of(model, param);
-        return op->class->export_param(op, param->index, arena, keras);
+        return hpct_op_export(op, param->index, arena, keras);
     }
     if (*any)
         memcpy(keras, param->slot[slot], hpct_graph_shape_count(&param->shape) * sizeof *keras);
@@ -82,7 +82,7 @@ hpct_status hpct_run_param_set_slot(hpct_model *model, int index, int slot, cons
     if (arena == NULL)
         return keep(param, &param->slot[slot], keras);
     hpct_op *op = op_of(model, param);
-    return op->class->import_param(op, param->index, keras, arena);
+    return hpct_op_import(op, param->index, keras, arena);
 }
 
 /* Box and Muller, A note on the generation of random normal deviates, 1958. Each attempt uses its

@@ -123,11 +123,11 @@ hpct_status hpct_run_state_get_arena(const hpct_model *model, int param, const f
     hpct_op *op = run->nodes[p->node].op;
     size_t offset = run->arenas.param_offsets[param];
     if (run->backend->device == NULL)
-        return op->class->export_param(op, p->index, arena + offset, floats);
+        return hpct_op_export(op, p->index, arena + offset, floats);
     HPCT_TRY(hpct_backend_memory_from_host(run->backend, run->arenas.gradients + offset,
                                            arena + offset,
                                            op->param_floats[p->index] * sizeof *arena));
-    return op->class->export_param(op, p->index, run->arenas.gradients + offset, floats);
+    return hpct_op_export(op, p->index, run->arenas.gradients + offset, floats);
 }
 
 hpct_status hpct_run_state_put_arena(const hpct_model *model, int param, float *arena,
@@ -138,8 +138,8 @@ hpct_status hpct_run_state_put_arena(const hpct_model *model, int param, float *
     hpct_op *op = run->nodes[p->node].op;
     size_t offset = run->arenas.param_offsets[param];
     if (run->backend->device == NULL)
-        return op->class->import_param(op, p->index, floats, arena + offset);
-    HPCT_TRY(op->class->import_param(op, p->index, floats, run->arenas.gradients + offset));
+        return hpct_op_import(op, p->index, floats, arena + offset);
+    HPCT_TRY(hpct_op_import(op, p->index, floats, run->arenas.gradients + offset));
     return hpct_backend_memory_to_host(run->backend, arena + offset, run->arenas.gradients + offset,
                                        op->param_floats[p->index] * sizeof *arena);
 }

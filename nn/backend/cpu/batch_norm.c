@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/backend/norm_sync.h"
-#include "nn/backend/ref/ref.h"
 
 #include <math.h>
 #include <omp.h>
@@ -329,11 +328,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export,
-                                        .destroy = hpct_op_free};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
     HPCT_TRY(hpct_op_new(out, sizeof(norm_op), &class, spec, build));
     hpct_op *op = *out;
     norm_op *norm = (norm_op *) op;

@@ -7,7 +7,6 @@
 #include "nn/backend/cpu/bf16.h"
 #include "nn/backend/cpu/scratch.h"
 #include "nn/backend/cpu/shim.h"
-#include "nn/backend/ref/ref.h"
 
 #include <stdlib.h>
 
@@ -195,12 +194,8 @@ bool hpct_cpu_conv2d_bf16_fits(const hpct_op_spec *spec)
 hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
                                       const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .refresh = refresh,
-                                        .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .refresh = refresh, .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes, largest = 0, kernel = 0, scratch = 0;
     HPCT_TRY(hpct_op_new(out, sizeof(conv_op), &class, spec, build));
     hpct_op *op = *out;

@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "nn/backend/cpu/loops.h"
-#include "nn/backend/ref/ref.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -236,11 +235,8 @@ static void add_pool(direct_op *direct)
 hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
     const hpct_graph_window *w = &spec->window;
     HPCT_TRY(hpct_op_new(out, sizeof(direct_op), &class, spec, build));
     hpct_op *op = *out;

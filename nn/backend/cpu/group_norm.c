@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "nn/backend/cpu/loops.h"
-#include "nn/backend/ref/ref.h"
 
 #include <math.h>
 #include <omp.h>
@@ -164,11 +163,8 @@ static void destroy(hpct_op *op)
 hpct_status hpct_cpu_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
     HPCT_TRY(hpct_op_new(out, sizeof(group_op), &class, spec, build));
     hpct_op *op = *out;
     group_op *norm = (group_op *) op;

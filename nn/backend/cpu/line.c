@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/backend/line.h"
-#include "nn/backend/ref/ref.h"
 
 #include <stdlib.h>
 
@@ -139,14 +138,9 @@ hpct_status hpct_cpu_make_line(hpct_op **out, const hpct_op_spec *spec, const hp
 {
     static const hpct_op_class normalization = {.forward = normalization_forward,
                                                 .backward = normalization_backward,
-                                                .import_param = hpct_ref_import,
-                                                .export_param = hpct_ref_export,
                                                 .destroy = hpct_op_free};
-    static const hpct_op_class prelu = {.forward = prelu_forward,
-                                        .backward = prelu_backward,
-                                        .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export,
-                                        .destroy = hpct_op_free};
+    static const hpct_op_class prelu = {
+        .forward = prelu_forward, .backward = prelu_backward, .destroy = hpct_op_free};
     bool slopes = spec->kind == HPCT_OP_PRELU;
     HPCT_TRY(hpct_op_new(out, sizeof **out, slopes ? &prelu : &normalization, spec, build));
     if (!slopes)

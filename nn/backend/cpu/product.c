@@ -11,7 +11,6 @@
 #include "nn/backend/cpu/bf16.h"
 #include "nn/backend/cpu/scratch.h"
 #include "nn/backend/cpu/shim.h"
-#include "nn/backend/ref/ref.h"
 #include "nn/backend/without.h"
 
 #include <stdlib.h>
@@ -251,12 +250,8 @@ static void lay_out(product_op *p, size_t rows, size_t scratch)
 hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .refresh = refresh,
-                                        .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export,
-                                        .destroy = destroy};
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .refresh = refresh, .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes, rows = 0, scratch = 0;
     HPCT_TRY(hpct_op_new(out, sizeof(product_op), &class, spec, build));
     hpct_op *op = *out;

@@ -12,18 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-hpct_status hpct_ref_import(hpct_op *op, int which, const float *keras, float *arena)
-{
-    memcpy(arena, keras, op->param_floats[which] * sizeof(float));
-    return HPCT_OK;
-}
-
-hpct_status hpct_ref_export(hpct_op *op, int which, const float *arena, float *keras)
-{
-    memcpy(keras, arena, op->param_floats[which] * sizeof(float));
-    return HPCT_OK;
-}
-
 static size_t dst_count(const hpct_op *op, int n)
 {
     return (size_t) n * hpct_op_dst_floats(&op->spec);
@@ -444,8 +432,7 @@ static hpct_status pad2d_backward(hpct_op *op, const hpct_op_call *call)
 
 #define CLASS(kind)                                                                                \
     {                                                                                              \
-        .forward = kind##_forward, .backward = kind##_backward, .import_param = hpct_ref_import,   \
-        .export_param = hpct_ref_export, .destroy = hpct_op_free                                   \
+        .forward = kind##_forward, .backward = kind##_backward, .destroy = hpct_op_free            \
     }
 #define ELEMENT(kind, ...) [HPCT_OP_##kind] = CLASS(element)
 
@@ -532,11 +519,8 @@ static hpct_status rounded_backward(hpct_op *op, const hpct_op_call *call)
 
 static void make_rounded(hpct_op *op)
 {
-    static const hpct_op_class class = {.forward = rounded_forward,
-                                        .backward = rounded_backward,
-                                        .import_param = hpct_ref_import,
-                                        .export_param = hpct_ref_export,
-                                        .destroy = hpct_op_free};
+    static const hpct_op_class class = {
+        .forward = rounded_forward, .backward = rounded_backward, .destroy = hpct_op_free};
     int largest = hpct_op_largest_batch(&op->build);
     op->class = &class;
     op->precision = op->build.precision;

@@ -12,8 +12,4 @@ hpct_status hpct_ref_update(const hpct_backend_update_call *call);
 hpct_status hpct_ref_penalize(const hpct_backend_penalty_call *call);
 hpct_status hpct_ref_accumulate(size_t count, const float *src, float *dst, bool first);
 
-/* Copies; the layout is Keras'. */
-hpct_status hpct_ref_import(hpct_op *op, int which, const float *keras, float *arena);
-hpct_status hpct_ref_export(hpct_op *op, int which, const float *arena, float *keras);
-
 #endif

@@ -265,7 +265,7 @@ static hpct_status import_params(const hpct_backend *backend, hpct_op *op, const
         a->param[i] = near_self(backend, poisoned(floats), floats);
         if (!hpct_op_param_is_state(&op->spec, i))
             a->grad[i] = near_self(backend, poisoned(floats), floats);
-        status = op->class->import_param(op, i, keras, a->param[i]);
+        status = hpct_op_import(op, i, keras, a->param[i]);
         hpct_backend_host_release(keras);
     }
     return status;
@@ -288,13 +288,13 @@ static hpct_status export_params(const hpct_backend *backend, hpct_op *op, nn_re
     for (int i = 0; i < op->num_params && status == HPCT_OK; i++) {
         r->grad[i] = poisoned(r->param_count[i]);
         r->param[i] = poisoned(r->param_count[i]);
-        status = op->class->export_param(op, i, a->param[i], r->param[i]);
+        status = hpct_op_export(op, i, a->param[i], r->param[i]);
         r->bad_padding +=
             bad_padding_of(backend, a->param[i], op->param_floats[i], r->param_count[i]);
         bool fused = i == HPCT_OP_KERNEL && op->kernel_fused;
         if (status != HPCT_OK || fused || a->grad[i] == NULL)
             continue;
-        status = op->class->export_param(op, i, a->grad[i], r->grad[i]);
+        status = hpct_op_export(op, i, a->grad[i], r->grad[i]);
         r->bad_padding +=
             bad_padding_of(backend, a->grad[i], op->param_floats[i], r->param_count[i]);
     }

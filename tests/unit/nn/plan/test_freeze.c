@@ -261,9 +261,9 @@ static void the_gradient_is_that_of_moving_statistics(void **state)
         assert_int_equal(hpct_model_loss(model, 8, 1, NULL), HPCT_OK);
         assert_int_equal(hpct_model_backward(model, 8), HPCT_OK);
         const hpct_run_node *conv = node_of(model, "first", HPCT_OP_CONV2D);
-        assert_int_equal(conv->op->class->export_param(conv->op, HPCT_OP_KERNEL,
-                                                       conv->grad[HPCT_OP_KERNEL], gradient),
-                         HPCT_OK);
+        assert_int_equal(
+            hpct_op_export(conv->op, HPCT_OP_KERNEL, conv->grad[HPCT_OP_KERNEL], gradient),
+            HPCT_OK);
         for (size_t i = 0; i < floats; i++)
             square += (double) gradient[i] * (double) gradient[i];
         length = 2e-3 / sqrt(square);

@@ -235,7 +235,7 @@ static void check_samples(const hpct_op_spec *spec, int batch)
           *kernel = filled(op->param_floats[HPCT_OP_KERNEL], 0),
           *keras = filled(hpct_op_param_floats(spec, HPCT_OP_KERNEL), 1),
           *clean = filled((size_t) batch * out, 0);
-    assert_int_equal(op->class->import_param(op, HPCT_OP_KERNEL, keras, kernel), HPCT_OK);
+    assert_int_equal(hpct_op_import(op, HPCT_OP_KERNEL, keras, kernel), HPCT_OK);
     forward(op, batch, src, kernel, clean);
     for (int spoilt = 0; spoilt < batch; spoilt++) {
         for (size_t i = 0; i < in; i++)
