@@ -324,7 +324,7 @@ def cases(program, large):
             program, b, keras, ".h5", True)
     for setting in [("first", "data_format", "channels_first"),
                     ("first", "activity_regularizer", {"class_name": "L2", "config": {"l2": 0.1}}),
-                    ("first", "activation", "mish")]:
+                    ("first", "activation", "softplus")]:
         yield f"{setting[1]} is refused", lambda s=setting: refused(
             program, layer_setting(*s), ['"first"', s[1]])
     for k, version in [(keras, 3)] + ([(tf_keras, 2)] if tf_keras is not None else []):
