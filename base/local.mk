@@ -1,6 +1,10 @@
 # base/: what every part stands on (status and message, progress counter, loops for each instruction set); depends on libc alone.
 noinst_LTLIBRARIES += base/libbase.la
-base_libbase_la_SOURCES = base/auth/forget.c base/auth/forget.h base/auth/key.c base/auth/key.h base/bytes.h base/clock.c base/clock.h base/fd.c base/fd.h base/fp16.h base/progress.c base/progress.h base/links.c base/links.h base/nearest.c base/nearest.h base/net/resolve.c base/net/resolve.h base/number.c base/number.h base/status.c base/status.h base/thread.c base/thread.h base/variants.h
+base_libbase_la_SOURCES = \
+	base/auth/forget.c base/auth/forget.h base/auth/key.c base/auth/key.h base/bytes.h base/clock.c base/clock.h \
+	base/fd.c base/fd.h base/fp16.h base/links.c base/links.h base/nearest.c base/nearest.h base/net/interfaces.c \
+	base/net/interfaces.h base/net/resolve.c base/net/resolve.h base/number.c base/number.h base/progress.c \
+	base/progress.h base/status.c base/status.h base/thread.c base/thread.h base/variants.h
 hpctrain_HEADERS += include/hpctrain/status.h
 
 # What the plugin does without: files read and written, this process' memory and times, and what nn/ and agent/ tell each other.

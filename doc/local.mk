@@ -1,5 +1,5 @@
 # doc/: man pages and guides.
-dist_doc_DATA += doc/adding-a-format.md doc/adding-a-layer.md doc/adding-a-metric.md doc/adding-a-staging-mode.md doc/adding-a-strategy.md doc/architecture.md \
+dist_doc_DATA += doc/adding-a-format.md doc/adding-a-layer.md doc/adding-a-metric.md doc/adding-a-staging-mode.md doc/adding-a-strategy.md doc/any-program.md doc/architecture.md \
 	doc/gpu-graphs.md doc/gpu-results.md doc/gpu.md doc/layers.md doc/parameter-server.md doc/performance-model.md doc/results.md doc/sandbox.md \
 	doc/security.md doc/staging.md doc/step.md doc/strategies.md doc/systems.md
 dist_man_MANS += doc/man/hpc-train.1 doc/man/hpc-train-bench.1 doc/man/hpc-train-check.1 \

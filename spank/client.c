@@ -7,6 +7,7 @@
 #include "base/cluster/variables.h"
 #include "spank/arguments.h"
 #include "spank/defaults.h"
+#include "spank/network.h"
 #include "spank/nodes_asked.h"
 #include "spank/script_lines.h"
 #include "spank/slurm_release.h"
@@ -101,6 +102,14 @@ static bool is_job_folder(const char *path, const char *parent)
     return strncmp(path, parent, size) == 0 && path[size] == '/';
 }
 
+static hpct_status unset(void *context, const char *name, const char *value)
+{
+    (void) context;
+    (void) value;
+    unsetenv(name);
+    return HPCT_OK;
+}
+
 /* The same as slurmstepd does for a step that is switched off. Variables set by the user are
  * kept. */
 void hpct_spank_client_leave_job(const hpct_spank_plugin *plugin)
@@ -116,6 +125,7 @@ void hpct_spank_client_leave_job(const hpct_spank_plugin *plugin)
         if (value != NULL && (folder ? is_job_folder(value, plugin->settings.tmpdir) : inherited))
             unsetenv(name);
     }
+    hpct_spank_network_forget(&hpct_cluster_environment_own, unset, NULL);
 }
 
 static hpct_status check_all(hpct_spank_plugin *plugin, bool srun, hpct_spank_choices *choices)
@@ -148,7 +158,7 @@ hpct_status hpct_spank_client_check(hpct_spank_plugin *plugin, bool srun)
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
     if (choices.on && usable && srun && may_have_components()) {
-        hpct_spank_client_serve_ports(plugin, 0, 0, 0);
+        hpct_spank_client_serve_ports(plugin, &choices, 0, 0, 0);
         send_end_time((uint32_t) number_of("SLURM_JOB_ID"));
     }
     if (choices.on && usable && srun)
@@ -180,7 +190,7 @@ bool hpct_spank_client_check_nodes(hpct_spank_plugin *plugin, hpct_slurm *slurm)
         hpct_fail_within(status, "--hpc-train-stage-out");
         hpct_slurm_error("%s", hpct_last_error());
     } else if (known && !parts) {
-        hpct_spank_client_serve_ports(plugin, job, step, nodes);
+        hpct_spank_client_serve_ports(plugin, &choices, job, step, nodes);
     }
     hpct_spank_choices_free(&choices);
     return status == HPCT_OK;

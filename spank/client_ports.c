@@ -80,12 +80,17 @@ static void at_end(int status, void *context)
 }
 
 /* If srun cannot listen, the nodes use the first block of ports, if it is free. */
-void hpct_spank_client_serve_ports(const hpct_spank_plugin *plugin, uint32_t job, uint32_t step,
+void hpct_spank_client_serve_ports(const hpct_spank_plugin *plugin,
+                                   const hpct_spank_choices *choices, uint32_t job, uint32_t step,
                                    uint32_t nodes)
 {
     int port = 0;
-    hpct_agree_ports_serving serving = {
-        .key = &plugin->key, .nodes = nodes, .seconds = plugin->settings.wait, .late = tell_late};
+    hpct_agree_ports_serving serving = {.key = &plugin->key,
+                                        .nodes = nodes,
+                                        .seconds = plugin->settings.wait,
+                                        .network =
+                                            *hpct_spank_network_wish(choices, &plugin->settings),
+                                        .late = tell_late};
     if (own.host != NULL || !hpct_spank_client_stay_loaded())
         return;
     own.job = job;

@@ -71,9 +71,11 @@ void hpct_spank_client_hear_results(const hpct_spank_plugin *plugin,
 /* srun has nodes and is about to start the tasks: reports must come. */
 void hpct_spank_client_results_start(void);
 
-/* srun, in the same way: serves the agreement of the nodes on ports, and ends a step with a node
- * that has no part in it. `nodes` 0, before the step is known: it may have several components. */
-void hpct_spank_client_serve_ports(const hpct_spank_plugin *plugin, uint32_t job, uint32_t step,
+/* srun, in the same way: serves the agreement of the nodes on ports and network, and ends a step
+ * with a node that has no part in it. `nodes` 0, before the step is known: it may have several
+ * components. */
+void hpct_spank_client_serve_ports(const hpct_spank_plugin *plugin,
+                                   const hpct_spank_choices *choices, uint32_t job, uint32_t step,
                                    uint32_t nodes);
 void hpct_spank_client_end_ports(void);
 
@@ -96,6 +98,7 @@ void hpct_spank_step_start(hpct_spank_plugin *plugin, hpct_slurm *slurm);
 typedef struct hpct_spank_ports_choosing {
     hpct_spank_plugin *plugin;
     const hpct_cluster_environment *environment;
+    const hpct_spec_network *wish;
     int local_rank;
 } hpct_spank_ports_choosing;
 hpct_status hpct_spank_ports_choose(void *choosing, const hpct_spank_ports_wanted *wanted,

@@ -166,6 +166,21 @@ static hpct_status choose_ports(const hpct_spank_task_facts *facts, const place 
     return status;
 }
 
+/* On a network that was chosen, nodes have its addresses. */
+static hpct_status use_network(const hpct_agree_network *network, hpct_cluster *cluster)
+{
+    if (network == NULL || network->num_addresses != (uint32_t) cluster->layout.num_nodes)
+        return HPCT_OK;
+    for (int node = 0; node < cluster->layout.num_nodes; node++) {
+        char *address = strdup(network->addresses[node]);
+        if (address == NULL)
+            return hpct_fail_memory(0);
+        free(cluster->hosts[node]);
+        cluster->hosts[node] = address;
+    }
+    return HPCT_OK;
+}
+
 hpct_status hpct_spank_task_describe(const hpct_spank_task_facts *facts,
                                      const hpct_spank_choices *choices,
                                      const hpct_spank_settings *settings,
@@ -194,6 +209,8 @@ hpct_status hpct_spank_task_describe(const hpct_spank_task_facts *facts,
     };
     if (status == HPCT_OK)
         status = choose_ports(facts, &at, plan.connect, &from, &cluster);
+    if (status == HPCT_OK)
+        status = use_network(facts->network, &cluster);
     if (status != HPCT_OK)
         goto end;
     gpus = count_gpus(environment, (int) at.node, cluster.layout.num_nodes);

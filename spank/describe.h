@@ -4,6 +4,7 @@
 #define HPCT_SPANK_DESCRIBE_H
 
 #include "base/cluster/hosts.h"
+#include "spank/agree/network.h"
 #include "spank/options.h"
 #include "spank/ports_check.h"
 #include "spank/settings.h"
@@ -27,6 +28,7 @@ typedef struct hpct_spank_task_facts {
     /* *choice is the number of the chosen block. NULL: 0 */
     hpct_status (*choose)(void *context, const hpct_spank_ports_wanted *wanted, int *choice);
     void *context;
+    const hpct_agree_network *network; /* filled by `choose`; may be NULL */
 } hpct_spank_task_facts;
 
 /* What nodes need to stage together. */

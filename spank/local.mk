@@ -8,6 +8,7 @@ spank_LTLIBRARIES += spank/spank_hpc_train.la
 spank_spec_libspec_la_SOURCES = \
 	spank/spec/bytes.c spank/spec/bytes.h \
 	spank/spec/entry.c spank/spec/entry.h \
+	spank/spec/network.c spank/spec/network.h \
 	spank/spec/out_entry.c spank/spec/out_entry.h \
 	spank/spec/out_record.c spank/spec/out_record.h \
 	spank/spec/stage_plan.c spank/spec/stage_plan.h
@@ -51,7 +52,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/writer.c spank/stage/tree/writer.h spank/stage/tree/writer_state.h
 hpc_train_stage_SOURCES = spank/stage/main.c
 hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
-hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la base/cluster/libcluster.la base/libfile.la base/libbase.la
+hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la spank/spec/libspec.la base/cluster/libcluster.la base/libfile.la base/libbase.la
 
 # Which GPU is whose: a helper, so that hwloc and NVML are loaded there and nowhere else.
 pkglibexec_PROGRAMS += hpc-train-gpus
@@ -93,6 +94,7 @@ spank_libspank_la_SOURCES = \
 	spank/ports_keeper.c spank/ports_keeper.h \
 	spank/remove.c spank/remove.h \
 	spank/script_lines.c spank/script_lines.h \
+	spank/network.c spank/network.h \
 	spank/settings.c spank/settings.h \
 	spank/share.c spank/share.h \
 	spank/slurm_symbols.c spank/slurm_symbols.h \
@@ -105,6 +107,8 @@ spank_libspank_la_SOURCES = \
 spank_libagree_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 spank_libagree_la_LIBADD = base/auth/libauth.la base/net/libnet.la
 spank_libagree_la_SOURCES = \
+	spank/agree/network.c spank/agree/network.h \
+	spank/agree/network_frames.c spank/agree/network_frames.h \
 	spank/agree/ports_agree.c spank/agree/ports_agree.h \
 	spank/agree/results.c spank/agree/results.h
 

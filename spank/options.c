@@ -65,6 +65,12 @@ static hpct_status apply_hide(const char *text, hpct_spank_choices *choices)
     return read_switch(text, &choices->hide);
 }
 
+static hpct_status apply_network(const char *text, hpct_spank_choices *choices)
+{
+    choices->has_network = true;
+    return hpct_spec_network_parse(text, &choices->network);
+}
+
 hpct_status hpct_spank_requeue_parse(const char *text, int *times)
 {
     long number;
@@ -119,6 +125,11 @@ const hpct_spank_option_info hpct_spank_option_table[HPCT_SPANK_NUM_OPTIONS] = {
     [HPCT_SPANK_OPTION_HIDE] = {"hpc-train-hide", NULL, HPCT_SPANK_ARGUMENT_NONE,
                                 "show each task only its own GPU", "HPC_TRAIN_HIDE", "on",
                                 apply_hide},
+    [HPCT_SPANK_OPTION_NETWORK] =
+        {"hpc-train-network", "auto|INTERFACE,...|ADDRESS/BITS,...|off", HPCT_SPANK_ARGUMENT_NEEDED,
+         "the network for gloo, NCCL, MPI, TensorFlow and hpc-train itself; auto changes only what "
+         "would fail",
+         "HPC_TRAIN_NETWORK", NULL, apply_network},
     [HPCT_SPANK_OPTION_REQUEUE] = {"hpc-train-requeue", "N", HPCT_SPANK_ARGUMENT_OPTIONAL,
                                    "sbatch: requeue the job when its script ends with 75, to be "
                                    "continued, up to N times (10)",
@@ -266,6 +277,12 @@ hpct_status hpct_spank_options_resolve(const hpct_spank_options *options,
     hpct_spank_options_switch(options, environment, by_default, &choices.on, &choices.off_by_user);
     *out = choices;
     return HPCT_OK;
+}
+
+const hpct_spec_network *hpct_spank_network_wish(const hpct_spank_choices *choices,
+                                                 const hpct_spank_settings *settings)
+{
+    return choices->has_network ? &choices->network : &settings->network;
 }
 
 void hpct_spank_choices_free(hpct_spank_choices *choices)

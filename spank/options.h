@@ -9,7 +9,9 @@
 #include "base/cluster/ports.h"
 #include "base/cluster/roles.h"
 #include "spank/gpu.h"
+#include "spank/settings.h"
 #include "spank/spec/entry.h"
+#include "spank/spec/network.h"
 #include "spank/spec/out_entry.h"
 #include "spank/spec/stage_plan.h"
 
@@ -26,6 +28,7 @@ typedef enum hpct_spank_option {
     HPCT_SPANK_OPTION_STAGE_OUT,
     HPCT_SPANK_OPTION_BIND,
     HPCT_SPANK_OPTION_HIDE,
+    HPCT_SPANK_OPTION_NETWORK,
     HPCT_SPANK_OPTION_REQUEUE,
     HPCT_SPANK_NUM_OPTIONS,
 } hpct_spank_option;
@@ -49,6 +52,8 @@ typedef struct hpct_spank_choices {
     hpct_spec_out_list out;
     hpct_spank_gpu_bind bind;
     bool hide;
+    bool has_network;
+    hpct_spec_network network;
     int requeue; /* how often a job is requeued at most; 0: not */
 } hpct_spank_choices;
 
@@ -109,6 +114,10 @@ void hpct_spank_options_switch(const hpct_spank_options *options,
 hpct_status hpct_spank_options_resolve(const hpct_spank_options *options,
                                        const hpct_cluster_environment *environment, bool by_default,
                                        hpct_spank_choices *out);
+/* The network that the user named, else the administrator's. */
+const hpct_spec_network *hpct_spank_network_wish(const hpct_spank_choices *choices,
+                                                 const hpct_spank_settings *settings);
+
 void hpct_spank_choices_free(hpct_spank_choices *choices);
 
 #endif

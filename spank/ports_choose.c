@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/agree/network_frames.h"
 #include "spank/contexts.h"
 
 #define SRUN_MARGIN 10 /* seconds for srun to report missing nodes */
@@ -40,16 +41,6 @@ static int count_of(uint64_t bits)
     return __builtin_popcountll(bits);
 }
 
-static hpct_status choose_alone(work *w, uint64_t bits, int *choice)
-{
-    for (; bits != 0; bits &= bits - 1) {
-        *choice = __builtin_ctzll(bits);
-        if (hold(w, *choice))
-            return HPCT_OK;
-    }
-    return HPCT_ERR_CONFIG;
-}
-
 /* Address of srun's host, as slurmstepd sets it. */
 bool hpct_spank_srun_address(const hpct_cluster_environment *environment, int port, char *text,
                              size_t size)
@@ -62,7 +53,36 @@ bool hpct_spank_srun_address(const hpct_cluster_environment *environment, int po
     return host != NULL;
 }
 
-static hpct_status choose_together(work *w, uint64_t bits, int *choice, bool *speaks)
+/* Of this node only: the others' addresses are not known. */
+static hpct_status choose_network_alone(work *w, hpct_agree_network *network)
+{
+    hpct_agree_network_node own;
+    if (w->who->wish->kind == HPCT_SPEC_NETWORK_AUTO)
+        return HPCT_OK;
+    hpct_status status = hpct_agree_network_look(&own);
+    snprintf(own.name, sizeof own.name, "%s", name_of(w->wanted));
+    if (status == HPCT_OK)
+        status =
+            hpct_agree_network_choose(w->who->wish, &own, 1, &network->part, &network->changes);
+    network->changes &= ~(unsigned) HPCT_AGREE_NETWORK_ADDRESSES;
+    network->refused = status != HPCT_OK;
+    hpct_agree_network_node_free(&own);
+    return status;
+}
+
+static hpct_status choose_alone(work *w, hpct_spank_share *share, uint64_t bits, int *choice)
+{
+    HPCT_TRY(choose_network_alone(w, hpct_spank_share_network(share)));
+    for (; bits != 0; bits &= bits - 1) {
+        *choice = __builtin_ctzll(bits);
+        if (hold(w, *choice))
+            return HPCT_OK;
+    }
+    return HPCT_ERR_CONFIG;
+}
+
+static hpct_status choose_together(work *w, hpct_spank_share *share, uint64_t bits, int *choice,
+                                   bool *speaks)
 {
     const hpct_spank_plugin *plugin = w->who->plugin;
     char address[256] = "";
@@ -77,6 +97,7 @@ static hpct_status choose_together(work *w, uint64_t bits, int *choice, bool *sp
         .seconds = plugin->settings.wait + SRUN_MARGIN,
         .hold = hold,
         .context = w,
+        .network = hpct_spank_share_network(share),
     };
     return hpct_agree_ports(&ask, choice, speaks);
 }
@@ -93,15 +114,15 @@ static hpct_status choose(void *context, hpct_spank_share *share)
         w->helped ? hpct_spank_ports_free(plugin->keeper, blocks, name_of(w->wanted)) : UINT64_C(1);
     const int taken = w->helped ? blocks->count - count_of(bits) : 0;
     snprintf(w->why, sizeof w->why, "%s", taken == 0 ? "" : hpct_last_error());
-    hpct_status status =
-        w->together ? choose_together(w, bits, &choice, &speaks) : choose_alone(w, bits, &choice);
+    hpct_status status = w->together ? choose_together(w, share, bits, &choice, &speaks)
+                                     : choose_alone(w, share, bits, &choice);
     if (status == HPCT_OK) {
         hpct_spank_share_set_choice(share, choice);
         return HPCT_OK;
     }
     if (!speaks) /* one node prints the message for all */
         hpct_spank_share_first(share, HPCT_SPANK_SHARE_REPORTED);
-    if (status != HPCT_ERR_CONFIG || w->why[0] == '\0')
+    if (status != HPCT_ERR_CONFIG || w->why[0] == '\0' || hpct_spank_share_network(share)->refused)
         return status;
     if (blocks->count == 1 || !w->helped)
         return hpct_fail(status, "%s", w->why);

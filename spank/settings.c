@@ -127,6 +127,13 @@ static hpct_status set_stage_src(const setting *key, const char *value,
     return status;
 }
 
+static hpct_status set_network(const setting *key, const char *value, hpct_spank_settings *settings)
+{
+    (void) key;
+    return hpct_spec_network_parse(value, &settings->network) == HPCT_OK ? HPCT_OK
+                                                                         : HPCT_ERR_CONFIG;
+}
+
 #define MEMBER(name) .member = offsetof(hpct_spank_settings, name)
 static const setting keys[] = {
     {"tmpdir", set_path, MEMBER(tmpdir)},
@@ -141,6 +148,7 @@ static const setting keys[] = {
     {"stage_links", set_choice, MEMBER(stage_follow), .one = "refuse", .other = "follow",
      .yes = "follow"},
     {"wait", set_seconds, MEMBER(wait), .low = 1, .high = 86400},
+    {"network", set_network, MEMBER(network)},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -162,8 +170,8 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_spank_se
     }
     return hpct_fail(HPCT_ERR_CONFIG,
                      "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
-                     "stage_max=, stage_src=, stage_links=, stage_last_try=, wait=, helper=, "
-                     "gpu_helper= and log= are",
+                     "stage_max=, stage_src=, stage_links=, stage_last_try=, wait=, network=, "
+                     "helper=, gpu_helper= and log= are",
                      argument);
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/cluster/ports.h"
+#include "spank/spec/network.h"
 
 #define HPCT_SPANK_MAX_STAGE_SRC 32
 
@@ -23,6 +24,7 @@ typedef struct hpct_spank_settings {
     char *helper;      /* hpc-train-stage */
     char *gpu_helper;  /* hpc-train-gpus */
     bool verbose;      /* log=info */
+    hpct_spec_network network;
 } hpct_spank_settings;
 
 /* Parses `count` arguments key=value. Unknown or repeated keys (except stage_src) and wrong values

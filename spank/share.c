@@ -29,6 +29,7 @@ struct hpct_spank_share {
     atomic_uint progress;
     atomic_uint marks;
     atomic_int choice;
+    hpct_agree_network network; /* 3 MB, of which only what is written takes memory */
 };
 
 hpct_status hpct_spank_share_make(hpct_spank_share **out)
@@ -67,6 +68,11 @@ void hpct_spank_share_set_choice(hpct_spank_share *share, int choice)
 int hpct_spank_share_choice(const hpct_spank_share *share)
 {
     return atomic_load(&share->choice);
+}
+
+hpct_agree_network *hpct_spank_share_network(hpct_spank_share *share)
+{
+    return &share->network;
 }
 
 bool hpct_spank_share_first(hpct_spank_share *share, hpct_spank_share_mark mark)

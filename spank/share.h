@@ -6,6 +6,8 @@
 #include <hpctrain/status.h>
 #include <stdbool.h>
 
+#include "spank/agree/network.h"
+
 typedef struct hpct_spank_share hpct_spank_share;
 
 /* Before the fork. HPCT_ERR_INTERNAL without memory. */
@@ -36,6 +38,9 @@ void hpct_spank_share_progress(hpct_spank_share *share);
 /* The chosen block of ports: set by the work, read after it. */
 void hpct_spank_share_set_choice(hpct_spank_share *share, int choice);
 int hpct_spank_share_choice(const hpct_spank_share *share);
+
+/* The network of the step: filled by the same work, zeroed before. */
+hpct_agree_network *hpct_spank_share_network(hpct_spank_share *share);
 
 typedef enum hpct_spank_share_mark {
     HPCT_SPANK_SHARE_REPORTED = 1, /* a failure was reported */

@@ -89,7 +89,7 @@ hpct_cluster_environment hpct_slurm_environment(hpct_slurm *slurm)
     return (hpct_cluster_environment){.get = get, .context = slurm};
 }
 
-hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *value)
+hpct_status hpct_slurm_set(void *slurm, const char *name, const char *value)
 {
     if (value == NULL) {
         spank_unsetenv(slurm, name);

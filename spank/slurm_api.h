@@ -50,9 +50,9 @@ uint64_t hpct_slurm_memory(hpct_slurm *slurm);
 /* The step's environment (in task_init: the task's). */
 hpct_cluster_environment hpct_slurm_environment(hpct_slurm *slurm);
 
-/* Sets a variable in that environment, or unsets it if value is NULL. HPCT_ERR_INTERNAL naming
- * it. */
-hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *value);
+/* Sets a variable in that environment, or unsets it if value is NULL. HPCT_ERR_INTERNAL naming it.
+ * `slurm` is an hpct_slurm; this is an hpct_cluster_variable_sink. */
+hpct_status hpct_slurm_set(void *slurm, const char *name, const char *value);
 
 /* Prints to the user who waits for the command or step, and to the daemon's log. */
 void hpct_slurm_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -11,6 +11,7 @@
 #include "spank/contexts.h"
 #include "spank/defaults.h"
 #include "spank/marker.h"
+#include "spank/network.h"
 #include "spank/step_key.h"
 #include "spank/timed_child.h"
 #include "spank/tmpdir.h"
@@ -35,6 +36,7 @@ static void take_away(hpct_spank_plugin *plugin, hpct_slurm *slurm)
         if (value != NULL && (folder ? strcmp(value, path) == 0 : inherited))
             hpct_slurm_set(slurm, name, NULL);
     }
+    hpct_spank_network_forget(&environment, hpct_slurm_set, slurm);
     free(path);
 }
 

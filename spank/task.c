@@ -13,6 +13,7 @@
 #include "spank/contexts.h"
 #include "spank/describe.h"
 #include "spank/gpu_closest.h"
+#include "spank/network.h"
 #include "spank/ports_check.h"
 #include "spank/slurm_release.h"
 #include "spank/stage_run.h"
@@ -28,11 +29,6 @@ typedef struct task {
     hpct_spank_team_facts team;
     char *key; /* key file of the step */
 } task;
-
-static hpct_status set(void *slurm, const char *name, const char *value)
-{
-    return hpct_slurm_set(slurm, name, value);
-}
 
 static hpct_status read_facts(hpct_spank_plugin *plugin, hpct_slurm *slurm,
                               hpct_spank_task_facts *facts)
@@ -57,6 +53,7 @@ static hpct_status set_end_time(const hpct_spank_plugin *plugin, hpct_slurm *slu
 
 static hpct_status set_environment(hpct_spank_plugin *plugin, hpct_slurm *slurm,
                                    const hpct_spank_choices *choices,
+                                   const hpct_cluster_environment *environment,
                                    const hpct_cluster_config *config)
 {
     char *json = NULL, *file = NULL;
@@ -67,8 +64,12 @@ static hpct_status set_environment(hpct_spank_plugin *plugin, hpct_slurm *slurm,
     if (status == HPCT_OK)
         status = hpct_spank_private_write(config->tmpdir, name, json, &file);
     if (status == HPCT_OK)
-        status = hpct_cluster_variables_emit(config, choices->frameworks, json, file, set, slurm,
-                                             &dropped);
+        status = hpct_cluster_variables_emit(config, choices->frameworks, json, file,
+                                             hpct_slurm_set, slurm, &dropped);
+    if (status == HPCT_OK)
+        status =
+            hpct_spank_network_emit(hpct_spank_share_network(plugin->share), choices->frameworks,
+                                    config->node_rank == 0, environment, hpct_slurm_set, slurm);
     if (status == HPCT_OK)
         status = set_end_time(plugin, slurm);
     if (status == HPCT_OK && choices->hide && config->gpu != NULL)
@@ -150,12 +151,16 @@ static hpct_status stage(const task *t)
 
 static hpct_status describe(task *t, const char *tmpdir)
 {
-    hpct_spank_ports_choosing choosing = {.plugin = t->plugin, .environment = &t->environment};
+    hpct_spank_ports_choosing choosing = {
+        .plugin = t->plugin,
+        .environment = &t->environment,
+        .wish = hpct_spank_network_wish(&t->choices, &t->plugin->settings)};
     hpct_spank_task_facts facts = {.tmpdir = tmpdir,
                                    .address_of = hpct_slurm_address,
                                    .trusted = t->plugin->has_key || hpct_slurm_uses_munge(),
                                    .choose = hpct_spank_ports_choose,
-                                   .context = &choosing};
+                                   .context = &choosing,
+                                   .network = hpct_spank_share_network(t->plugin->share)};
     HPCT_TRY(read_facts(t->plugin, t->slurm, &facts));
     choosing.local_rank = (int) facts.local_rank;
     HPCT_TRY(hpct_spank_task_describe(&facts, &t->choices, &t->plugin->settings, &t->environment,
@@ -177,7 +182,7 @@ static hpct_status prepare_task(task *t, const char *tmpdir)
     /* another task of the node used it for staging when this task found it free */
     if (own_port(t->config) == t->team.port)
         HPCT_TRY(check_own_port(t));
-    HPCT_TRY(set_environment(plugin, t->slurm, &t->choices, t->config));
+    HPCT_TRY(set_environment(plugin, t->slurm, &t->choices, &t->environment, t->config));
     return hpct_spank_task_record_out(plugin, t->slurm, &t->environment, t->config, tmpdir, t->key);
 }
 

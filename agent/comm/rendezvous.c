@@ -1,14 +1,11 @@
 /* How the ranks find the address of rank 0's watch. */
 #include "agent/comm/rendezvous.h"
 
+#include "base/net/interfaces.h"
 #include "base/net/link.h"
 #include "base/status.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +13,7 @@
 #include <unistd.h>
 
 #define BACKLOG SOMAXCONN
+#define MAX_INTERFACES 64
 
 hpct_status hpct_comm_rendezvous_from_config(hpct_comm_rendezvous *out,
                                              const hpct_cluster_config *config)
@@ -41,31 +39,30 @@ typedef struct announcement {
     char error[256];
 } announcement;
 
-/* Without link-local addresses, which are not valid on other nodes. */
+static void add_host(hpct_comm_rendezvous_hosts *hosts, const hpct_net_address *address)
+{
+    char text[INET6_ADDRSTRLEN];
+    hpct_net_address_print(address, text);
+    snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], address->v6 ? "[%s]" : "%s", text);
+}
+
+/* HPC_TRAIN_ADDRESS: the plugin's, if the step has a network. */
 void hpct_comm_rendezvous_list_hosts(hpct_comm_rendezvous_hosts *hosts)
 {
-    struct ifaddrs *all = NULL;
+    const char *own = getenv("HPC_TRAIN_ADDRESS");
+    hpct_net_interface *all = NULL;
+    hpct_net_address address;
+    int count = 0;
     *hosts = (hpct_comm_rendezvous_hosts){0};
-    if (getifaddrs(&all) != 0)
-        all = NULL;
-    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-        char text[INET6_ADDRSTRLEN];
-        if (i->ifa_addr == NULL || (i->ifa_flags & IFF_LOOPBACK) || !(i->ifa_flags & IFF_UP) ||
-            hosts->num >= HPCT_COMM_RENDEZVOUS_HOSTS)
-            continue;
-        if (i->ifa_addr->sa_family == AF_INET) {
-            const struct sockaddr_in *v4 = (const void *) i->ifa_addr;
-            inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text);
-            snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], "%s", text);
-        } else if (i->ifa_addr->sa_family == AF_INET6) {
-            const struct sockaddr_in6 *v6 = (const void *) i->ifa_addr;
-            if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
-                continue;
-            inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
-            snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], "[%s]", text);
-        }
+    if (own != NULL && hpct_net_address_parse(own, &address))
+        add_host(hosts, &address);
+    else
+        hpct_net_interfaces_list(MAX_INTERFACES, &all, &count);
+    for (int i = 0; i < count && hosts->num < HPCT_COMM_RENDEZVOUS_HOSTS; i++) {
+        if (!all[i].loopback)
+            add_host(hosts, &all[i].address);
     }
-    freeifaddrs(all);
+    free(all);
     if (hosts->num == 0)
         snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], "127.0.0.1");
 }

@@ -73,7 +73,7 @@ bool hpct_net_frame_decode(hpct_net_frame *out, const uint8_t in[HPCT_NET_FRAME_
         memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_VERSION] != VERSION ||
         in[AT_ZERO] != 0)
         return false;
-    if (in[AT_TYPE] < HPCT_NET_FRAME_HELLO || in[AT_TYPE] > HPCT_NET_FRAME_ARRIVED)
+    if (in[AT_TYPE] < HPCT_NET_FRAME_HELLO || in[AT_TYPE] >= HPCT_NET_NUM_FRAMES)
         return false;
     out->type = (hpct_net_frame_type) in[AT_TYPE];
     out->status = in[AT_STATUS];

@@ -21,6 +21,9 @@ typedef enum hpct_net_frame_type {
     HPCT_NET_FRAME_LOST,      /* 0 to all: `rank` on `node` was lost, and how */
     HPCT_NET_FRAME_ABORT,     /* r to 0, 0 to all: `rank` on `node` ends with `status`, and why */
     HPCT_NET_FRAME_ARRIVED,   /* r to 0: at the barrier; 0 to all: all are */
+    HPCT_NET_FRAME_NETWORK,   /* spank/agree/network_frames.h */
+    HPCT_NET_FRAME_ADDRESSES, /* as well */
+    HPCT_NET_NUM_FRAMES,
 } hpct_net_frame_type;
 
 typedef struct hpct_net_frame {

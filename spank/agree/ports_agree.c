@@ -1,7 +1,8 @@
-/* Messages are the heartbeat frames of base/net/frame.h. To srun: HELLO (rank: number of nodes,
- * text: bitmap of free blocks) and ARRIVED (status: whether the node holds the block). From srun:
- * READY (rank: hold this block), then BYE (all hold it), or ABORT (no block left) or LOST (rank:
- * missing node; text: seconds); in ABORT, status: whether this node reports the error. */
+/* Messages are the heartbeat frames of base/net/frame.h. To srun: its network, HELLO (rank: number
+ * of nodes, node: its name, text: bitmap of free blocks) and ARRIVED (status: whether the node
+ * holds the block). From srun: the network (network_frames.h), READY (rank: hold this block), then
+ * BYE (all hold it), or ABORT (text: why there is no network; none: no block is left) or LOST
+ * (rank: missing node; text: seconds); in ABORT, status: whether this node reports the error. */
 #include "spank/agree/ports_agree.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include "base/net/link.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "spank/agree/network_frames.h"
 
 #define RUN "ports" /* only the key identifies the step */
 #define BACKLOG 1024
@@ -34,6 +36,8 @@ typedef struct member {
     hpct_net_link link;
     bool told, answered, held;
     uint64_t free, left; /* blocks it reported free and has not failed to hold in this round */
+    hpct_agree_network_node network;
+    uint32_t sent; /* frames of the decision */
 } member;
 
 struct hpct_agree_ports_host {
@@ -50,7 +54,10 @@ struct hpct_agree_ports_host {
     uint32_t num_members; /* allocated; at least num_nodes once that is known */
     uint32_t num_nodes;   /* 0: no node has reported */
     int64_t first_ms;     /* time of the first report; before: when serving began */
-    int choice;           /* -1: none yet */
+    bool has_network;     /* it is decided: */
+    hpct_agree_network_decision network;
+    uint32_t num_frames; /* of it, for each node */
+    int choice;          /* -1: none yet */
     int round;
 };
 
@@ -76,7 +83,9 @@ static bool make_room(hpct_agree_ports_host *h, uint32_t members)
 static void leave(member *m)
 {
     hpct_net_link_close(&m->link);
+    hpct_agree_network_node_free(&m->network);
     m->told = false;
+    m->sent = 0;
 }
 
 static void take_guests(hpct_agree_ports_host *h)
@@ -100,6 +109,8 @@ static void take_guests(hpct_agree_ports_host *h)
 static bool take_frame(hpct_agree_ports_host *h, uint32_t node, const hpct_net_frame *frame)
 {
     member *m = &h->members[node];
+    if (frame->type == HPCT_NET_FRAME_NETWORK && !m->told)
+        return hpct_agree_network_take_report(&m->network, frame);
     if (frame->type == HPCT_NET_FRAME_ARRIVED && m->told && h->choice >= 0 && !m->answered) {
         m->answered = true;
         m->held = frame->status == 1;
@@ -115,6 +126,7 @@ static bool take_frame(hpct_agree_ports_host *h, uint32_t node, const hpct_net_f
     m = &h->members[node];
     m->told = true;
     m->free = m->left = strtoull(frame->text, NULL, 16);
+    hpct_net_frame_set(m->network.name, sizeof m->network.name, frame->node);
     return true;
 }
 
@@ -145,7 +157,8 @@ static void send_to_all(hpct_agree_ports_host *h, hpct_net_frame_type type, uint
 {
     for (uint32_t node = 0; node < h->num_nodes; node++) {
         hpct_net_frame frame = {.type = type, .status = node == speaker, .rank = rank};
-        snprintf(frame.text, sizeof frame.text, "%d", h->serving.seconds);
+        if (type == HPCT_NET_FRAME_LOST)
+            snprintf(frame.text, sizeof frame.text, "%d", h->serving.seconds);
         hpct_net_link_send(&h->members[node].link, &frame);
     }
 }
@@ -200,12 +213,17 @@ static bool choose(hpct_agree_ports_host *h, int speaker)
     return true;
 }
 
-/* The first node that has not reported; -1: none. */
+static bool is_missing(const hpct_agree_ports_host *h, uint32_t node)
+{
+    const member *m = &h->members[node];
+    return !m->told || m->sent < h->num_frames || (h->choice >= 0 && !m->answered);
+}
+
+/* The first node that has not reported, or does not receive; -1: none. */
 static int find_missing(const hpct_agree_ports_host *h)
 {
     for (uint32_t node = 0; node < h->num_nodes; node++) {
-        const member *m = &h->members[node];
-        if (!m->told || (h->choice >= 0 && !m->answered))
+        if (is_missing(h, node))
             return (int) node;
     }
     return -1;
@@ -215,7 +233,7 @@ static uint32_t count_missing(const hpct_agree_ports_host *h)
 {
     uint32_t count = 0;
     for (uint32_t node = 0; node < h->num_nodes; node++)
-        count += !h->members[node].told || (h->choice >= 0 && !h->members[node].answered);
+        count += is_missing(h, node);
     return h->num_nodes > 0 ? count : h->serving.nodes;
 }
 
@@ -242,12 +260,56 @@ static bool is_too_late(hpct_agree_ports_host *h, uint32_t missing)
     return over;
 }
 
+/* False, after telling the nodes, if a node lacks the network that was named. */
+static bool choose_network(hpct_agree_ports_host *h)
+{
+    hpct_agree_network_node *nodes = calloc(h->num_nodes, sizeof *nodes);
+    hpct_agree_network_part *parts = calloc(h->num_nodes, sizeof *parts);
+    hpct_net_frame abort = {.type = HPCT_NET_FRAME_ABORT, .status = 1};
+    hpct_status status = nodes == NULL || parts == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    for (uint32_t node = 0; status == HPCT_OK && node < h->num_nodes; node++)
+        nodes[node] = h->members[node].network;
+    h->network = (hpct_agree_network_decision){.parts = parts, .count = h->num_nodes};
+    h->has_network = true;
+    if (status == HPCT_OK)
+        status = hpct_agree_network_choose(&h->serving.network, nodes, h->num_nodes, parts,
+                                           &h->network.changes);
+    free(nodes);
+    if (status == HPCT_OK)
+        h->num_frames = hpct_agree_network_count_frames(&h->network);
+    else
+        hpct_net_frame_set(abort.text, sizeof abort.text, hpct_last_error());
+    for (uint32_t node = 0; status != HPCT_OK && node < h->num_nodes; node++, abort.status = 0)
+        hpct_net_link_send(&h->members[node].link, &abort);
+    return status == HPCT_OK;
+}
+
+/* Sends what the sockets accept; a link has room for a frame when it has sent the last. */
+static void send_network(hpct_agree_ports_host *h)
+{
+    for (uint32_t node = 0; node < h->num_nodes; node++) {
+        member *m = &h->members[node];
+        hpct_net_frame frame;
+        while (m->told && m->link.session.fd >= 0 && m->link.out_filled == 0 &&
+               m->sent < h->num_frames) {
+            hpct_agree_network_make_frame(&h->network, node, m->sent++, &frame);
+            hpct_net_link_send(&m->link, &frame);
+        }
+    }
+}
+
 /* Advances the agreement as far as possible. True when everything has been sent. */
 static bool go_on(hpct_agree_ports_host *h)
 {
     int missing = find_missing(h), speaker = -1;
     if (h->num_nodes == 0)
         return h->serving.nodes > 0 && is_too_late(h, 0);
+    if (missing < 0 && !h->has_network && !choose_network(h)) {
+        h->outcome = HPCT_AGREE_PORTS_DONE;
+        return true;
+    }
+    send_network(h);
+    missing = find_missing(h);
     if (missing >= 0)
         return is_too_late(h, (uint32_t) missing);
     h->outcome = HPCT_AGREE_PORTS_DONE;
@@ -272,9 +334,11 @@ static void *serve(void *context)
     while (!done) {
         h->polls[0] = (struct pollfd){.fd = h->stop, .events = POLLIN};
         h->polls[1] = (struct pollfd){.fd = hpct_net_acceptor_fd(h->acceptor), .events = POLLIN};
-        for (uint32_t i = 0; i < h->num_members; i++)
-            h->polls[2 + i] =
-                (struct pollfd){.fd = h->members[i].link.session.fd, .events = POLLIN};
+        for (uint32_t i = 0; i < h->num_members; i++) {
+            const hpct_net_link *link = &h->members[i].link;
+            h->polls[2 + i] = (struct pollfd){
+                .fd = link->session.fd, .events = link->out_filled > 0 ? POLLIN | POLLOUT : POLLIN};
+        }
         poll(h->polls, 2 + h->num_members, 1000);
         if (h->polls[0].revents != 0)
             break;
@@ -284,7 +348,7 @@ static void *serve(void *context)
         done = go_on(h);
     }
     for (uint32_t i = 0; i < h->num_members; i++)
-        hpct_net_link_close(&h->members[i].link);
+        leave(&h->members[i]);
     hpct_net_acceptor_free(h->acceptor); /* after this, nodes cannot connect any more */
     h->acceptor = NULL;
     if (done) /* all nodes have it */
@@ -316,6 +380,7 @@ static void free_host(hpct_agree_ports_host *h)
         close(h->stop);
     free(h->members);
     free(h->polls);
+    free(h->network.parts);
     hpct_auth_key_free(h->key);
     free(h);
 }
@@ -380,6 +445,11 @@ static hpct_status fail_silent(const hpct_agree_ports_ask *ask)
                      ask->address, ask->seconds);
 }
 
+static hpct_status fail_invalid(const hpct_agree_ports_ask *ask)
+{
+    return hpct_fail(HPCT_ERR_PEER, "srun, at %s, sent an invalid message", ask->address);
+}
+
 static hpct_status join(const hpct_agree_ports_ask *ask, const hpct_auth *auth, int64_t until_ms,
                         hpct_net_session *session)
 {
@@ -428,20 +498,65 @@ static hpct_status receive(const hpct_agree_ports_ask *ask, hpct_net_link *link,
     }
 }
 
+static hpct_status send_frame(const hpct_agree_ports_ask *ask, hpct_net_link *link,
+                              int64_t until_ms, const hpct_net_frame *frame)
+{
+    hpct_net_link_send(link, frame);
+    while (link->out_filled > 0 && link->session.fd >= 0) {
+        const int64_t left = until_ms - hpct_now_ms();
+        struct pollfd waits = {.fd = link->session.fd, .events = POLLOUT};
+        if (left <= 0)
+            return fail_silent(ask);
+        poll(&waits, 1, (int) left);
+        hpct_net_link_flush(link);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status report_network(const hpct_agree_ports_ask *ask, hpct_net_link *link,
+                                  int64_t until_ms)
+{
+    hpct_agree_network_node own;
+    hpct_net_frame frame;
+    hpct_status status = hpct_agree_network_look(&own);
+    for (int i = 0; status == HPCT_OK && hpct_agree_network_make_report(&own, i, &frame); i++)
+        status = send_frame(ask, link, until_ms, &frame);
+    hpct_agree_network_node_free(&own);
+    return status;
+}
+
+/* Receives the network, which srun sends first, and the next frame after it. */
+static hpct_status receive_after_network(const hpct_agree_ports_ask *ask, hpct_net_link *link,
+                                         int64_t until_ms, hpct_net_frame *heard)
+{
+    for (;;) {
+        HPCT_TRY(receive(ask, link, until_ms, heard));
+        if (heard->type != HPCT_NET_FRAME_NETWORK && heard->type != HPCT_NET_FRAME_ADDRESSES)
+            return HPCT_OK;
+        if (!hpct_agree_network_take_decision(ask->network, (uint32_t) ask->num_nodes, heard))
+            return fail_invalid(ask);
+    }
+}
+
 static hpct_status talk(const hpct_agree_ports_ask *ask, hpct_net_link *link, int64_t until_ms,
                         int *choice, bool *speaks)
 {
     hpct_net_frame said = {.type = HPCT_NET_FRAME_HELLO, .rank = (uint32_t) ask->num_nodes}, heard;
     snprintf(said.text, sizeof said.text, "%" PRIx64, ask->free);
+    hpct_net_frame_set(said.node, sizeof said.node, ask->names[ask->node]);
     *choice = -1;
+    HPCT_TRY(report_network(ask, link, until_ms));
     for (;;) {
-        hpct_net_link_send(link, &said);
-        hpct_status status = receive(ask, link, until_ms, &heard);
+        HPCT_TRY(send_frame(ask, link, until_ms, &said));
+        hpct_status status = receive_after_network(ask, link, until_ms, &heard);
         if (status != HPCT_OK)
             return status;
         if (heard.type == HPCT_NET_FRAME_BYE && *choice >= 0)
             return HPCT_OK;
         *speaks = heard.status == 1;
+        ask->network->refused = heard.type == HPCT_NET_FRAME_ABORT && heard.text[0] != '\0';
+        if (ask->network->refused)
+            return hpct_fail(HPCT_ERR_CONFIG, "%s", heard.text);
         if (heard.type == HPCT_NET_FRAME_ABORT)
             return hpct_fail(HPCT_ERR_CONFIG, "no block of ports is free on all nodes of the step");
         if (heard.type == HPCT_NET_FRAME_LOST)
@@ -451,7 +566,7 @@ static hpct_status talk(const hpct_agree_ports_ask *ask, hpct_net_link *link, in
                              heard.rank < (uint32_t) ask->num_nodes ? ask->names[heard.rank] : "?");
         if (heard.type != HPCT_NET_FRAME_READY || heard.rank > 63 ||
             (ask->free >> heard.rank & 1) == 0)
-            return hpct_fail(HPCT_ERR_PEER, "srun, at %s, sent an invalid message", ask->address);
+            return fail_invalid(ask);
         *speaks = true;
         *choice = (int) heard.rank;
         said = (hpct_net_frame){.type = HPCT_NET_FRAME_ARRIVED,

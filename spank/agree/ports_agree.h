@@ -1,6 +1,7 @@
-/* spank/agree/ports_agree.h - agreement of the nodes of a step on one block of ports, through srun,
- * which all of them can reach. Each node reports its free blocks; srun proposes one that is free on
- * all; when every node has confirmed that it holds it, it is chosen, else another is proposed.
+/* spank/agree/ports_agree.h - agreement of the nodes of a step on one block of ports and on a
+ * network (spank/agree/network.h), through srun, which all of them can reach. Each node reports its
+ * free blocks; srun proposes one that is free on all; when every node has confirmed that it holds
+ * it, it is chosen, else another is proposed.
  * Connections are authenticated by the step's key (base/net/session.h). Independent of SPANK; of
  * ports it knows only block numbers. */
 #ifndef HPCT_SPANK_AGREE_PORTS_AGREE_H
@@ -9,6 +10,7 @@
 #include <hpctrain/status.h>
 
 #include "base/auth/key.h"
+#include "spank/agree/network.h"
 
 /* Attempts per block that is free on all nodes, while one of them fails to hold it. */
 #define HPCT_AGREE_PORTS_ROUNDS 16
@@ -32,6 +34,7 @@ typedef struct hpct_agree_ports_serving {
      * as long: then Slurm itself would have given up, had it not started the tasks. */
     uint32_t nodes;
     int seconds; /* timeout for late nodes, e.g. with a long prolog */
+    hpct_spec_network network;
     /* Called in srun's thread, once as a notice and once when time is over. NULL: neither. */
     void (*late)(void *context, const hpct_agree_ports_late *late);
     void *context;
@@ -63,11 +66,13 @@ typedef struct hpct_agree_ports_ask {
     /* Tries to hold the block and releases the previous one. Returns whether this node holds it. */
     bool (*hold)(void *context, int choice);
     void *context;
+    hpct_agree_network *network; /* zeroed; receives the network */
 } hpct_agree_ports_ask;
 
-/* *choice is the block that all nodes hold. Returns HPCT_ERR_CONFIG if none is left, HPCT_ERR_PEER
- * if srun or a node is missing or gone. *speaks is true on one of the nodes that fail together: if
- * no block is left, on the one with most blocks in use. */
+/* *choice is the block that all nodes hold. Returns HPCT_ERR_CONFIG if none is left, or a node
+ * lacks the network that was named, HPCT_ERR_PEER if srun or a node is missing or gone. *speaks is
+ * true on one of the nodes that fail together: if no block is left, on the one with most blocks in
+ * use. */
 hpct_status hpct_agree_ports(const hpct_agree_ports_ask *ask, int *choice, bool *speaks);
 
 #endif

@@ -30,6 +30,7 @@ late_cluster_tests = \
 	tests/cluster/train_ps.t \
 	tests/cluster/train_deadline.t \
 	tests/cluster/plugin_slurm_conf.t \
+	tests/cluster/plugin_network.t \
 	tests/cluster/plugin_ways.t \
 	tests/cluster/plugin_gpu.t \
 	tests/cluster/admin.t \

@@ -66,13 +66,13 @@ like "$err" "HPC_TRAIN_PORT: '80' is not a port" "the error names the variable"
 capture sandbox_run env HPC_TRAIN_BIND=x sbatch --wrap=true
 is "$status" 64 "sbatch ends with 64, too"
 unlike "$out" "Submitted" "and queues no job"
-for option in hpc-train hpc-train-env hpc-train-port hpc-train-roles hpc-train-stage hpc-train-bind hpc-train-hide hpc-train-requeue; do
+for option in hpc-train hpc-train-env hpc-train-port hpc-train-roles hpc-train-stage hpc-train-bind hpc-train-hide hpc-train-network hpc-train-requeue; do
     for command in srun sbatch salloc; do
         ok "$(sandbox_run "$command" --help | grep -q -- "--$option\>"; echo $?)" "$command --help shows --$option"
     done
 done
 is "$(sandbox_run srun --help | grep -o -- '--hpc-train[a-z-]*' | sort -u | tr '\n' ' ')" \
-    "--hpc-train --hpc-train-bind --hpc-train-env --hpc-train-hide --hpc-train-port --hpc-train-requeue --hpc-train-roles --hpc-train-stage --hpc-train-stage-mode --hpc-train-stage-out " "and no other option of ours"
+    "--hpc-train --hpc-train-bind --hpc-train-env --hpc-train-hide --hpc-train-network --hpc-train-port --hpc-train-requeue --hpc-train-roles --hpc-train-stage --hpc-train-stage-mode --hpc-train-stage-out " "and no other option of ours"
 
 # ---- environment defaults; the command line wins ----
 capture sandbox_run env HPC_TRAIN_PORT=23100 srun -N1 printenv MASTER_PORT

@@ -108,7 +108,7 @@ ran "a heterogeneous batch job runs"
 is "$(judge <"$work_here/both")" "5 tasks" "its step over both components is one cluster"
 is "$(judge <"$work_here/second")" "3 tasks" "that of one component is a separate cluster"
 job=$(job_of "$(cat "$work_here/het.out")")
-is "$(sort -u "$work_here/tmpdirs" | paste -sd' ')" "/tmp/hpc-train/$job /tmp/hpc-train/$((job + 1))" \
+is "$(sort -uV "$work_here/tmpdirs" | paste -sd' ')" "/tmp/hpc-train/$job /tmp/hpc-train/$((job + 1))" \
     "each component has the directory of its own job"
 is_clean "$job" "the first component"
 is_clean "$((job + 1))" "the second"

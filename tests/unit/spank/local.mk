@@ -3,7 +3,7 @@ if HAVE_CMOCKA
 unit_tests += \
 	tests/unit/spank/spec/test_spec tests/unit/base/cluster/test_cluster tests/unit/base/cluster/test_config \
 	tests/unit/base/cluster/test_layout tests/unit/base/cluster/test_nodelist \
-	tests/unit/spank/agree/test_ports tests/unit/spank/agree/test_results \
+	tests/unit/spank/agree/test_network tests/unit/spank/agree/test_ports tests/unit/spank/agree/test_results \
 	tests/unit/spank/gpu/test_gpu tests/unit/spank/gpu/test_gpu_meet \
 	tests/unit/spank/stage/net/test_broadcast tests/unit/spank/stage/test_staging_races \
 	tests/unit/spank/stage/tree/test_crew tests/unit/spank/stage/tree/test_tree \
@@ -21,6 +21,7 @@ spank_test_libs = $(test_helpers) spank/libspank.la base/cluster/libcluster.la b
 agree_test_libs = spank/libagree.la $(spank_test_libs)
 stage_test_libs = spank/stage/libstage.la $(spank_test_libs)
 tests_unit_spank_spec_test_spec_LDADD = spank/spec/libspec.la $(spank_test_libs)
+tests_unit_spank_agree_test_network_LDADD = $(agree_test_libs)
 tests_unit_spank_agree_test_ports_LDADD = $(agree_test_libs)
 tests_unit_spank_agree_test_results_LDADD = $(agree_test_libs)
 tests_unit_spank_gpu_test_gpu_LDADD = spank/gpu/libgpu.la $(spank_test_libs)

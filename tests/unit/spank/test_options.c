@@ -114,6 +114,8 @@ static void invalid_values_are_rejected(void **state)
         WRONG(BIND, "map:", "--hpc-train-bind"),
         WRONG(BIND, "map:0,,1", "--hpc-train-bind"),
         WRONG(BIND, "map:-1", "--hpc-train-bind"),
+        WRONG(NETWORK, "", "--hpc-train-network: '' is not a network"),
+        WRONG(NETWORK, "eth0,10.0.0.0/8", "--hpc-train-network"),
         WRONG(HIDE, "yes", "--hpc-train-hide"),
         WRONG(REQUEUE, "0", "--hpc-train-requeue: '0' is not a number from 1 to 1000"),
         WRONG(REQUEUE, "1001", "--hpc-train-requeue"),

@@ -58,6 +58,8 @@ static hpct_agree_ports_outcome end(void)
     return outcome;
 }
 
+static hpct_agree_network networks[MOST];
+
 typedef struct node {
     pthread_t thread;
     hpct_agree_ports_ask ask;
@@ -85,6 +87,7 @@ static void *run(void *context)
 
 static void start(node *n, int index, int num_nodes, uint64_t free, int seconds)
 {
+    networks[index] = (hpct_agree_network){0};
     n->ask = (hpct_agree_ports_ask){.address = address,
                                     .key = n->ask.key != NULL ? n->ask.key : &key,
                                     .node = index,
@@ -93,7 +96,8 @@ static void start(node *n, int index, int num_nodes, uint64_t free, int seconds)
                                     .free = free,
                                     .seconds = seconds,
                                     .hold = hold,
-                                    .context = n};
+                                    .context = n,
+                                    .network = &networks[index]};
     assert_int_equal(pthread_create(&n->thread, NULL, run, n), 0);
 }
 
