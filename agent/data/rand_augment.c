@@ -12,46 +12,36 @@ static int posterization_bits(hpct_data_draws *draws, double strength)
     return most > 1 ? 1 + (int) hpct_data_draws_below(draws, (uint32_t) most - 1) : 1;
 }
 
+/* What is drawn: so many numbers, uniform from `from` to from + reach * strength. */
+static const struct {
+    int numbers;
+    double from, reach;
+} ranges[HPCT_DATA_RAND_OPERATIONS] = {
+    [HPCT_DATA_RAND_SHEAR] = {2, 0, 1},
+    [HPCT_DATA_RAND_TRANSLATION] = {2, 0, 1},
+    [HPCT_DATA_RAND_ROTATION] = {1, 0, 360},
+    [HPCT_DATA_RAND_BRIGHTNESS] = {1, 0, 255},
+    [HPCT_DATA_RAND_COLOR_DEGENERATION] = {1, 0, 1},
+    [HPCT_DATA_RAND_CONTRAST] = {1, 1, 1},
+    [HPCT_DATA_RAND_SHARPNESS] = {1, 0, 1},
+    [HPCT_DATA_RAND_SOLARIZATION] = {2, 0, 255},
+};
+
 hpct_data_rand_draw hpct_data_rand_draw_for(uint64_t sample_bits,
                                             hpct_data_rand_operation operation, double strength)
 {
     hpct_data_draws draws =
         hpct_data_draws_for(sample_bits, HPCT_DATA_DRAW_OPERATION + (int) operation);
     hpct_data_rand_draw out = {.operation = operation};
-    double sign = 1;
-    switch (operation) {
-    case HPCT_DATA_RAND_SHEAR:
-        sign = hpct_data_draws_uniform(&draws, 0, 1) > 0.5 ? -1 : 1;
-        __attribute__((fallthrough));
-    case HPCT_DATA_RAND_TRANSLATION:
-        out.a = sign * hpct_data_draws_uniform(&draws, 0, strength);
-        out.b = sign * hpct_data_draws_uniform(&draws, 0, strength);
-        break;
-    case HPCT_DATA_RAND_ROTATION:
-        out.a = hpct_data_draws_uniform(&draws, 0, 360 * strength);
-        break;
-    case HPCT_DATA_RAND_BRIGHTNESS:
-        out.a = hpct_data_draws_uniform(&draws, 0, 255 * strength);
-        break;
-    case HPCT_DATA_RAND_COLOR_DEGENERATION:
-    case HPCT_DATA_RAND_SHARPNESS:
-        out.a = hpct_data_draws_uniform(&draws, 0, strength);
-        break;
-    case HPCT_DATA_RAND_CONTRAST:
-        out.a = hpct_data_draws_uniform(&draws, 1, 1 + strength);
-        break;
-    case HPCT_DATA_RAND_POSTERIZATION:
+    double low = ranges[operation].from, high = low + ranges[operation].reach * strength, sign = 1;
+    if (operation == HPCT_DATA_RAND_POSTERIZATION)
         out.a = posterization_bits(&draws, strength);
-        break;
-    case HPCT_DATA_RAND_SOLARIZATION:
-        out.a = hpct_data_draws_uniform(&draws, 0, 255 * strength);
-        out.b = hpct_data_draws_uniform(&draws, 0, 255 * strength);
-        break;
-    case HPCT_DATA_RAND_AUTO_CONTRAST:
-    case HPCT_DATA_RAND_EQUALIZATION:
-    case HPCT_DATA_RAND_OPERATIONS:
-        break;
-    }
+    if (operation == HPCT_DATA_RAND_SHEAR)
+        sign = hpct_data_draws_uniform(&draws, 0, 1) > 0.5 ? -1 : 1;
+    if (ranges[operation].numbers > 0)
+        out.a = sign * hpct_data_draws_uniform(&draws, low, high);
+    if (ranges[operation].numbers > 1)
+        out.b = sign * hpct_data_draws_uniform(&draws, low, high);
     return out;
 }
 
