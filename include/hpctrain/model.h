@@ -271,15 +271,15 @@ HPCT_API void hpct_model_add_normalization(hpct_model *model);
 /* The same with given means (first) and variances (second), without states. */
 HPCT_API void hpct_model_add_normalization_by(hpct_model *model, const hpct_per_channel *each);
 HPCT_API void hpct_model_add_resizing(hpct_model *model, int height, int width);
-/* Training: flips each image with probability 1/2, horizontally, vertically, or both at once.
- * Inference: identity. */
+/* The random layers of images compute no gradient, and must come before all layers with trained
+ * weights. Training: flips each image with probability 1/2, horizontally, vertically, or both at
+ * once. Inference: identity. */
 HPCT_API void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode);
 /* Training: a crop of this size at a random position. Inference, or an input that is not larger in
  * both directions: the largest centred crop of these proportions, resized. */
 HPCT_API void hpct_model_add_random_crop(hpct_model *model, int height, int width);
 /* Training: each image is rotated, zoomed, or shifted by factors of its own, which are uniformly
- * distributed; has its contrast (by channel) or brightness changed. Inference: identity. No
- * gradient is computed, so that they must come before all layers with trained weights. */
+ * distributed; has its contrast (by channel) or brightness changed. Inference: identity. */
 HPCT_API void hpct_model_add_random_rotation(hpct_model *model, const hpct_random_affine *affine);
 HPCT_API void hpct_model_add_random_zoom(hpct_model *model, const hpct_random_affine *affine);
 HPCT_API void hpct_model_add_random_translation(hpct_model *model,

@@ -1,4 +1,4 @@
-/* Crop boxes, flips and interpolation points. */
+/* Crop boxes and interpolation points. */
 #include "nn/backend/picture.h"
 
 #include <math.h>
@@ -43,13 +43,6 @@ hpct_backend_box hpct_backend_box_random(const hpct_graph_picture *picture,
                               .left = pick(words[1], p->in_w - p->out_w + 1),
                               .height = p->out_h,
                               .width = p->out_w};
-}
-
-bool hpct_backend_flips(const hpct_graph_draw *draw, uint32_t sample)
-{
-    uint32_t words[4];
-    hpct_graph_draw_words(draw, sample, 0, words);
-    return words[0] >> 31 != 0;
 }
 
 hpct_backend_between hpct_backend_look(int out, int out_size, int in_size, bool nearest)

@@ -1,5 +1,5 @@
-/* nn/backend/picture.h - resizing, cropping and flipping of one image, for every backend: the crop
- * box, the interpolation points, the flips. */
+/* nn/backend/picture.h - resizing and cropping of one image, for every backend: the crop box, the
+ * interpolation points. */
 #ifndef HPCT_NN_BACKEND_PICTURE_H
 #define HPCT_NN_BACKEND_PICTURE_H
 
@@ -22,10 +22,6 @@ hpct_backend_box hpct_backend_box_centre(const hpct_graph_picture *picture);
  * if the input is not larger than the output in both dimensions. */
 hpct_backend_box hpct_backend_box_random(const hpct_graph_picture *picture,
                                          const hpct_graph_draw *draw, uint32_t sample);
-
-/* Whether RandomFlip flips this sample. If both directions are permitted it is flipped in both or
- * none, as in Keras 3. */
-bool hpct_backend_flips(const hpct_graph_draw *draw, uint32_t sample);
 
 /* Source of an output cell along one axis: interpolated between two input cells, counted within the
  * box, or the nearest one. Cell centers are at halves, as in tf.image.resize. */

@@ -257,6 +257,7 @@ bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int 
     for (int k = 0; k < count; k++) {
         node->inputs[k] = tensors[k];
         model->tensors[tensors[k]].read = true;
+        model->tensors[tensor].weighted |= model->tensors[tensors[k]].weighted;
     }
     node->output = tensor;
     node->layer = model->num_layers - 1;
@@ -292,6 +293,7 @@ bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape 
     param->index = model->nodes[param->node].num_params++;
     param->state = hpct_op_param_is_state(&model->nodes[param->node].spec, param->index);
     param->frozen = hpct_graph_param_is_fixed(model, param);
+    model->tensors[model->nodes[param->node].output].weighted |= !param->state;
     layer->parameters += hpct_graph_shape_count(shape);
     layer->states += param->state ? hpct_graph_shape_count(shape) : 0;
     return true;
@@ -306,6 +308,7 @@ bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output)
     if (tensor < 0)
         return false;
     model->tensors[tensor].root = model->tensors[source].root;
+    model->tensors[tensor].weighted = model->tensors[source].weighted;
     model->tensors[source].read = true;
     set_output(model, tensor);
     return true;

@@ -108,7 +108,8 @@ typedef struct hpct_graph_tensor {
     hpct_shape shape;
     int root; /* tensor whose memory this one shares; itself if it has its own */
     int layer;
-    bool read; /* by a node or a view */
+    bool read;     /* by a node or a view */
+    bool weighted; /* depends on weights that are trained unless they are frozen */
     /* In a pipeline stage (nn/split/stage.h), at the root: */
     bool stage_input;   /* stage input: produced by an earlier stage */
     bool stage_output;  /* stage output: read or forwarded by a later stage */

@@ -77,9 +77,8 @@ typedef struct hpct_graph_window {
 /* Sizes of an image operation; the mapping is in nn/backend/picture.h. */
 typedef struct hpct_graph_picture {
     int in_h, in_w, out_h, out_w, channels;
-    bool horizontal, vertical;      /* RANDOM_FLIP: permitted flips */
     bool nearest;                   /* RESIZING: the nearest cell instead of a bilinear mean */
-    hpct_graph_variation variation; /* RANDOM_AFFINE, RANDOM_TONE */
+    hpct_graph_variation variation; /* RANDOM_FLIP, RANDOM_AFFINE, RANDOM_TONE */
 } hpct_graph_picture;
 
 /* A last axis split among shards: shard p has channels [first(p), first(p + 1)), at least `unit`,
@@ -298,6 +297,7 @@ typedef struct hpct_op hpct_op;
 
 typedef struct hpct_op_class {
     hpct_status (*forward)(hpct_op *op, const hpct_op_call *call);
+    /* NULL: it stands before all trained parameters. */
     hpct_status (*backward)(hpct_op *op, const hpct_op_call *call);
     /* Makes call->copies from call->param before the first forward after a change. NULL: no copies,
      * or only those of param_copied. */

@@ -1,8 +1,8 @@
-/* nn/graph/variation.h - the random changes of RANDOM_AFFINE (RandomRotation, RandomZoom,
- * RandomTranslation) and RANDOM_TONE (RandomContrast, RandomBrightness): their settings, what they
- * draw for a sample, and where a cell of the result comes from, with the numbers of Keras' layers
- * and of TensorFlow's ImageProjectiveTransformV3. The same for every backend: included from C and
- * CUDA C++. */
+/* nn/graph/variation.h - the random changes of RANDOM_FLIP, RANDOM_AFFINE (RandomRotation,
+ * RandomZoom, RandomTranslation) and RANDOM_TONE (RandomContrast, RandomBrightness): their
+ * settings, what they draw for a sample, and where a cell of the result comes from, with the
+ * numbers of Keras' layers and of TensorFlow's ImageProjectiveTransformV3. The same for every
+ * backend: included from C and CUDA C++. */
 #ifndef HPCT_NN_GRAPH_VARIATION_H
 #define HPCT_NN_GRAPH_VARIATION_H
 
@@ -18,6 +18,7 @@
 #endif
 
 typedef enum hpct_graph_variation_kind {
+    HPCT_GRAPH_VARY_FLIP,
     HPCT_GRAPH_VARY_ROTATION, /* by a part of a turn */
     HPCT_GRAPH_VARY_ZOOM,     /* by 1 + parts of height and width */
     HPCT_GRAPH_VARY_TRANSLATION,
@@ -27,6 +28,7 @@ typedef enum hpct_graph_variation_kind {
 
 typedef struct hpct_graph_variation {
     hpct_graph_variation_kind kind;
+    bool horizontal, vertical; /* FLIP: permitted ones */
     double low[2], high[2]; /* numbers are drawn from [low, high): height's or only one, width's */
     bool square;            /* ZOOM: the width's number is the height's */
     bool nearest;           /* cell, instead of a bilinear mean */
@@ -42,7 +44,13 @@ HPCT_HOST_AND_DEVICE double hpct_graph_vary_number(const hpct_graph_variation *v
     return v->low[which] + (v->high[which] - v->low[which]) * ((double) words[which] * 0x1p-32);
 }
 
-/* ---- RANDOM_AFFINE ---- */
+/* ---- RANDOM_FLIP, RANDOM_AFFINE ---- */
+
+/* Whether FLIP flips the sample: if both directions are permitted in both or none, as Keras 3. */
+HPCT_HOST_AND_DEVICE bool hpct_graph_vary_flips(const uint32_t *words)
+{
+    return words[0] >> 31 != 0;
+}
 
 /* Cell (x, y) of the result is at (xx x + xy y + x0, yx x + yy y + y0) of the source. */
 typedef struct hpct_graph_cell_map {
@@ -68,8 +76,17 @@ HPCT_HOST_AND_DEVICE hpct_graph_cell_map hpct_graph_vary_map(const hpct_graph_va
                                                              int width)
 {
     hpct_graph_cell_map map = {1, 0, 0, 0, 1, 0};
+    bool flips = v->kind == HPCT_GRAPH_VARY_FLIP && hpct_graph_vary_flips(words);
     double down = hpct_graph_vary_number(v, 0, words);
     double right = v->square ? down : hpct_graph_vary_number(v, 1, words);
+    if (flips && v->horizontal) {
+        map.xx = -1;
+        map.x0 = width - 1;
+    }
+    if (flips && v->vertical) {
+        map.yy = -1;
+        map.y0 = height - 1;
+    }
     if (v->kind == HPCT_GRAPH_VARY_ROTATION)
         hpct_graph_vary_turn(down, height, width, &map);
     if (v->kind == HPCT_GRAPH_VARY_ZOOM) { /* around the centre */

@@ -20,7 +20,8 @@ BATCH, CLASSES = 6, 5
 SEED, STEP, FIRST = 0x123456789, 4, 11  # what random layers draw from
 
 # These compute no gradient.
-BEFORE_WEIGHTS = (layers.RandomRotation, layers.RandomZoom, layers.RandomTranslation, layers.RandomContrast, layers.RandomBrightness)
+BEFORE_WEIGHTS = (layers.RandomCrop, layers.RandomFlip, layers.RandomRotation, layers.RandomZoom, layers.RandomTranslation,
+                  layers.RandomContrast, layers.RandomBrightness)
 
 
 def cases():
@@ -240,7 +241,7 @@ def call(layer, x, stream, training):
         return random_flip(x, layer.mode, stream)
     if training and isinstance(layer, BEFORE_WEIGHTS):
         return layer.transform_images(x, transformation(layer, x, stream))
-    random = (layers.Dropout, layers.GaussianNoise, layers.RandomFlip, StochasticDepth, *BEFORE_WEIGHTS)
+    random = (layers.Dropout, layers.GaussianNoise, StochasticDepth, *BEFORE_WEIGHTS)
     return layer(x, training=training) if isinstance(layer, random) else layer(x)
 
 

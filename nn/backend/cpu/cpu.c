@@ -91,7 +91,7 @@ static const struct {
     [HPCT_OP_RESCALING] = {.class = &hpct_cpu_rescaling},
     [HPCT_OP_RESIZING] = {hpct_cpu_make_picture},
     [HPCT_OP_RANDOM_CROP] = {hpct_cpu_make_picture},
-    [HPCT_OP_RANDOM_FLIP] = {hpct_cpu_make_picture},
+    [HPCT_OP_RANDOM_FLIP] = {hpct_cpu_make_variation},
     [HPCT_OP_RANDOM_AFFINE] = {hpct_cpu_make_variation},
     [HPCT_OP_RANDOM_TONE] = {hpct_cpu_make_variation},
     [HPCT_OP_SUM_PARTS] = {hpct_backend_make_collective},

@@ -14,7 +14,7 @@ hpct_cpu_maker hpct_cpu_make_activation, hpct_cpu_make_batch_norm, hpct_cpu_make
     hpct_cpu_make_multiply, hpct_cpu_make_picture;
 hpct_cpu_maker hpct_cpu_make_line;      /* NORMALIZATION, PRELU */
 hpct_cpu_maker hpct_cpu_make_prims;     /* AVERAGE_POOL2D; hpct_cpu_shim_has_eltwise */
-hpct_cpu_maker hpct_cpu_make_variation; /* RANDOM_AFFINE, RANDOM_TONE */
+hpct_cpu_maker hpct_cpu_make_variation; /* RANDOM_FLIP, _AFFINE, _TONE */
 
 /* Operations without parameters, scratch and workspace. */
 extern const hpct_op_class hpct_cpu_add, hpct_cpu_concatenate, hpct_cpu_gaussian_noise,

@@ -1,4 +1,4 @@
-/* Resizing, RandomCrop and RandomFlip. Interpolation points are computed when the operation is
+/* Resizing and RandomCrop. Interpolation points are computed when the operation is
  * created; boxes that are not resized are copied. */
 #include "nn/backend/cpu/cpu.h"
 
@@ -36,28 +36,14 @@ static size_t row_floats(const hpct_graph_picture *p)
     return (size_t) p->out_w * (size_t) p->channels;
 }
 
-static bool draws(const hpct_op *op, const hpct_op_call *call)
-{
-    return call->training && op->spec.kind != HPCT_OP_RESIZING;
-}
-
 static hpct_backend_box box_of(const picture_op *picture, const hpct_op_call *call, size_t sample)
 {
     const hpct_op *op = &picture->op;
-    if (op->spec.kind != HPCT_OP_RANDOM_CROP || !draws(op, call))
+    if (op->spec.kind != HPCT_OP_RANDOM_CROP || !call->training)
         return picture->box;
     hpct_graph_draw draw = hpct_op_draw(op, call);
     return hpct_backend_box_random(&op->spec.picture, &draw,
                                    (uint32_t) call->first_sample + (uint32_t) sample);
-}
-
-static bool turned(const picture_op *picture, const hpct_op_call *call, size_t sample)
-{
-    const hpct_op *op = &picture->op;
-    if (op->spec.kind != HPCT_OP_RANDOM_FLIP || !draws(op, call))
-        return false;
-    hpct_graph_draw draw = hpct_op_draw(op, call);
-    return hpct_backend_flips(&draw, (uint32_t) call->first_sample + (uint32_t) sample);
 }
 
 static bool same_size(const hpct_graph_picture *p, const hpct_backend_box *box)
@@ -79,24 +65,6 @@ static void mix_row(const picture_op *picture, const float *low, const float *hi
     }
 }
 
-static void mirror_row(const hpct_graph_picture *p, const float *src, float *dst)
-{
-    int channels = p->channels;
-    for (int x = 0; x < p->out_w; x++)
-        for (int c = 0; c < channels; c++)
-            dst[x * channels + c] = src[(p->out_w - 1 - x) * channels + c];
-}
-
-static void flip_row(const hpct_graph_picture *p, bool turn, int y, const float *src, float *dst)
-{
-    int from = turn && p->vertical ? p->out_h - 1 - y : y;
-    src += (size_t) from * row_floats(p);
-    if (turn && p->horizontal)
-        mirror_row(p, src, dst);
-    else
-        memcpy(dst, src, row_floats(p) * sizeof *dst);
-}
-
 /* Output rows are numbered over the whole batch. */
 static void forward_rows(size_t first, size_t count, void *arg)
 {
@@ -108,10 +76,6 @@ static void forward_rows(size_t first, size_t count, void *arg)
         int y = (int) (row % (size_t) p->out_h);
         const float *src = j->call->src[0] + sample * in_floats(p);
         float *dst = j->call->dst + row * row_floats(p);
-        if (j->picture->op.spec.kind == HPCT_OP_RANDOM_FLIP) {
-            flip_row(p, turned(j->picture, j->call, sample), y, src, dst);
-            continue;
-        }
         hpct_backend_box box = box_of(j->picture, j->call, sample);
         src += (size_t) box.top * in_row + (size_t) (box.left * p->channels);
         const look *at = &j->picture->rows[y];
@@ -147,16 +111,15 @@ static void share_row(const picture_op *picture, const float *diff, float part, 
     }
 }
 
-static void backward_resized(const picture_op *picture, const hpct_backend_box *box,
-                             const float *diff_dst, float *diff_src)
+/* RESIZING's, of the whole image. */
+static void backward_sample(const picture_op *picture, const float *diff_dst, float *diff_src)
 {
     const hpct_graph_picture *p = &picture->op.spec.picture;
     size_t in_row = (size_t) p->in_w * (size_t) p->channels;
     memset(diff_src, 0, in_floats(p) * sizeof *diff_src);
-    diff_src += (size_t) box->top * in_row + (size_t) (box->left * p->channels);
     for (int y = 0; y < p->out_h; y++, diff_dst += row_floats(p)) {
         const look *at = &picture->rows[y];
-        if (same_size(p, box))
+        if (same_size(p, &picture->box))
             memcpy(diff_src + (size_t) y * in_row, diff_dst, row_floats(p) * sizeof *diff_src);
         else
             share_row(picture, diff_dst, at->part, diff_src + (size_t) at->low * in_row,
@@ -168,18 +131,9 @@ static void backward_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
     const hpct_graph_picture *p = &j->picture->op.spec.picture;
-    for (size_t sample = first; sample < first + count; sample++) {
-        const float *diff_dst = j->call->diff_dst + sample * (size_t) p->out_h * row_floats(p);
-        float *diff_src = j->call->diff_src[0] + sample * in_floats(p);
-        if (j->picture->op.spec.kind == HPCT_OP_RANDOM_FLIP) { /* its own inverse */
-            bool turn = turned(j->picture, j->call, sample);
-            for (int y = 0; y < p->out_h; y++)
-                flip_row(p, turn, y, diff_dst, diff_src + (size_t) y * row_floats(p));
-        } else {
-            hpct_backend_box box = box_of(j->picture, j->call, sample);
-            backward_resized(j->picture, &box, diff_dst, diff_src);
-        }
-    }
+    for (size_t sample = first; sample < first + count; sample++)
+        backward_sample(j->picture, j->call->diff_dst + sample * (size_t) p->out_h * row_floats(p),
+                        j->call->diff_src[0] + sample * in_floats(p));
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)

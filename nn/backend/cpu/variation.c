@@ -1,11 +1,9 @@
-/* RandomRotation, RandomZoom, RandomTranslation (RANDOM_AFFINE), RandomContrast and
+/* RandomFlip, RandomRotation, RandomZoom, RandomTranslation (RANDOM_AFFINE), RandomContrast and
  * RandomBrightness (RANDOM_TONE). */
 #include "nn/backend/cpu/cpu.h"
 
-#include "base/status.h"
 #include "nn/backend/cpu/loops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct job {
@@ -17,6 +15,21 @@ static void draw_for(const job *j, size_t sample, uint32_t words[4])
 {
     hpct_graph_draw draw = hpct_op_draw(j->op, j->call);
     hpct_graph_draw_words(&draw, (uint32_t) j->call->first_sample + (uint32_t) sample, 0, words);
+}
+
+/* ---- RANDOM_FLIP ---- */
+
+static void flip_row(const hpct_graph_picture *p, bool flips, int y, const float *src, float *dst)
+{
+    int from = flips && p->variation.vertical ? p->in_h - 1 - y : y, channels = p->channels;
+    src += (size_t) from * (size_t) p->in_w * (size_t) channels;
+    if (!flips || !p->variation.horizontal) {
+        memcpy(dst, src, (size_t) p->in_w * (size_t) channels * sizeof *dst);
+        return;
+    }
+    for (int x = 0; x < p->in_w; x++)
+        for (int c = 0; c < channels; c++)
+            dst[x * channels + c] = src[(p->in_w - 1 - x) * channels + c];
 }
 
 /* ---- RANDOM_AFFINE ---- */
@@ -51,12 +64,13 @@ static inline float value_of(const hpct_graph_picture *p, const float *cell, int
     return cell == NULL ? p->variation.fill_value : cell[channel];
 }
 
-static void move_row(const hpct_graph_picture *p, const hpct_graph_cell_map *map, int y,
-                     const float *src, float *dst)
+static void move_row(const hpct_graph_picture *p, const uint32_t *words, int y, const float *src,
+                     float *dst)
 {
+    hpct_graph_cell_map map = hpct_graph_vary_map(&p->variation, words, p->in_h, p->in_w);
     for (int x = 0; x < p->in_w; x++) {
-        corners k = corners_of(p, src, map->yx * x + map->yy * y + map->y0,
-                               map->xx * x + map->xy * y + map->x0);
+        corners k =
+            corners_of(p, src, map.yx * x + map.yy * y + map.y0, map.xx * x + map.xy * y + map.x0);
         for (int c = 0; c < p->channels; c++) {
             float top =
                 (1 - k.right) * value_of(p, k.top_left, c) + k.right * value_of(p, k.top_right, c);
@@ -74,12 +88,15 @@ static void move_rows(size_t first, size_t count, void *arg)
     const hpct_graph_picture *p = &j->op->spec.picture;
     size_t height = (size_t) p->in_h, row_floats = (size_t) p->in_w * (size_t) p->channels;
     for (size_t row = first; row < first + count; row++) {
+        int y = (int) (row % height);
+        const float *src = j->call->src[0] + row / height * height * row_floats;
+        float *dst = j->call->dst + row * row_floats;
         uint32_t words[4];
         draw_for(j, row / height, words);
-        hpct_graph_cell_map map = hpct_graph_vary_map(&p->variation, words, p->in_h, p->in_w);
-        move_row(p, &map, (int) (row % height),
-                 j->call->src[0] + row / height * height * row_floats,
-                 j->call->dst + row * row_floats);
+        if (p->variation.kind == HPCT_GRAPH_VARY_FLIP)
+            flip_row(p, hpct_graph_vary_flips(words), y, src, dst);
+        else
+            move_row(p, words, y, src, dst);
     }
 }
 
@@ -117,25 +134,16 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     size_t n = (size_t) call->n;
     if (!call->training)
         memcpy(call->dst, call->src[0], n * hpct_op_dst_floats(&op->spec) * sizeof *call->dst);
-    else if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
-        hpct_cpu_loops_split(n * (size_t) op->spec.picture.in_h, 16, move_rows, &j);
-    else
+    else if (op->spec.kind == HPCT_OP_RANDOM_TONE)
         hpct_cpu_loops_split(n, 1, tone_samples, &j);
+    else
+        hpct_cpu_loops_split(n * (size_t) op->spec.picture.in_h, 16, move_rows, &j);
     return HPCT_OK;
-}
-
-/* There are no weights before it. */
-static hpct_status backward(hpct_op *op, const hpct_op_call *call)
-{
-    return call->diff_src[0] == NULL ? HPCT_OK
-                                     : hpct_fail(HPCT_ERR_INTERNAL, "%s has no gradient",
-                                                 hpct_op_kind_name(op->spec.kind));
 }
 
 hpct_status hpct_cpu_make_variation(hpct_op **out, const hpct_op_spec *spec,
                                     const hpct_op_build *build)
 {
-    static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    static const hpct_op_class class = {.forward = forward, .destroy = hpct_op_free};
     return hpct_op_new(out, sizeof **out, &class, spec, build);
 }

@@ -30,8 +30,8 @@ hpct_cuda_drawing hpct_cuda_drawing_of(const hpct_op *op, const hpct_op_call *ca
 /* ---- operations with own kernels ---- */
 
 typedef struct own_op {
-    hpct_cuda_pass *forward, *backward;
-    hpct_cuda_prepare *prepare; /* or NULL */
+    hpct_cuda_pass *forward, *backward; /* backward NULL: no gradient is ever wanted */
+    hpct_cuda_prepare *prepare;         /* or NULL */
 } own_op;
 
 #define OWN(name)                                                                                  \
@@ -59,9 +59,9 @@ static const own_op own[HPCT_OP_KINDS] = {
     [HPCT_OP_RESCALING] = OWN(rescaling),
     [HPCT_OP_RESIZING] = OWN(crop),
     [HPCT_OP_RANDOM_CROP] = OWN(crop),
-    [HPCT_OP_RANDOM_FLIP] = OWN(flip),
-    [HPCT_OP_RANDOM_AFFINE] = OWN(vary),
-    [HPCT_OP_RANDOM_TONE] = OWN(vary),
+    [HPCT_OP_RANDOM_FLIP] = {.forward = hpct_cuda_vary_forward},
+    [HPCT_OP_RANDOM_AFFINE] = {.forward = hpct_cuda_vary_forward},
+    [HPCT_OP_RANDOM_TONE] = {.forward = hpct_cuda_vary_forward},
     [HPCT_OP_GROUP_NORM] = PREPARED(group_norm),
     [HPCT_OP_PERMUTE] = OWN(permute),
     [HPCT_OP_GAUSSIAN_NOISE] = OWN(noise),

@@ -63,8 +63,7 @@ hpct_cuda_prepare hpct_cuda_group_norm_prepare;
 hpct_cuda_pass hpct_cuda_dropout_forward, hpct_cuda_dropout_backward;
 hpct_cuda_pass hpct_cuda_noise_forward, hpct_cuda_noise_backward;
 hpct_cuda_pass hpct_cuda_crop_forward, hpct_cuda_crop_backward;
-hpct_cuda_pass hpct_cuda_flip_forward, hpct_cuda_flip_backward;
-hpct_cuda_pass hpct_cuda_vary_forward, hpct_cuda_vary_backward;
+hpct_cuda_pass hpct_cuda_vary_forward;
 
 /* Of an Add with a BATCH_NORM fused downstream. */
 hpct_cuda_pass hpct_cuda_add_normed;

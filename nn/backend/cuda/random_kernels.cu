@@ -1,4 +1,4 @@
-/* Dropout, GaussianNoise, RandomCrop, RandomFlip and Resizing. The random numbers are defined in
+/* Dropout, GaussianNoise, RandomCrop and Resizing. The random numbers are defined in
  * nn/backend/dropout.h, nn/backend/noise.h and nn/backend/picture.h; backward draws the same again.
  */
 #include "nn/backend/cuda/kernel.cuh"
@@ -247,70 +247,29 @@ __device__ inline float weight_of(const between &b, int at)
 /* A thread gathers one channel of an input cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    crop_backward(const __grid_constant__ crop_box c, hpct_cuda_drawing given, int n, const T *diff,
-                  bool add, T *diff_src)
+    resize_backward(const __grid_constant__ crop_box c, int n, const T *diff, bool add, T *diff_src)
 {
-    const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x, at = item / (unsigned) c.channels;
     if (at >= (unsigned) c.in_h * (unsigned) c.in_w)
         return;
     const int channel = (int) (item % (unsigned) c.channels);
+    const int y = (int) (at / (unsigned) c.in_w), x = (int) (at % (unsigned) c.in_w);
+    const seen rows = seen_by(y, c.out_h, c.in_h), columns = seen_by(x, c.out_w, c.in_w);
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
-        const corner from = corner_of(c, drawing, s);
-        const int y = (int) (at / (unsigned) c.in_w), x = (int) (at % (unsigned) c.in_w),
-                  in_y = y - from.top, in_x = x - from.left;
         float sum[1] = {0};
-        if (in_y >= 0 && in_y < c.height && in_x >= 0 && in_x < c.width) {
-            const seen rows = seen_by(in_y, c.out_h, c.height),
-                       columns = seen_by(in_x, c.out_w, c.width);
-            for (int i = rows.low; i <= rows.high; i++) {
-                const float down =
-                    weight_of(find_neighbours(i, c.out_h, c.height, c.nearest), in_y);
-                for (int j = columns.low; down != 0 && j <= columns.high; j++) {
-                    const float right =
-                        weight_of(find_neighbours(j, c.out_w, c.width, c.nearest), in_x);
-                    if (right != 0)
-                        sum[0] += down * right * value_of(diff[crop_out_at(c, s, i, j) + channel]);
-                }
+        for (int i = rows.low; i <= rows.high; i++) {
+            const float down = weight_of(find_neighbours(i, c.out_h, c.in_h, c.nearest), y);
+            for (int j = columns.low; down != 0 && j <= columns.high; j++) {
+                const float right = weight_of(find_neighbours(j, c.out_w, c.in_w, c.nearest), x);
+                if (right != 0)
+                    sum[0] += down * right * value_of(diff[crop_out_at(c, s, i, j) + channel]);
             }
         }
         put_values(sum, add, diff_src + crop_in_at(c, s, y, x) + channel);
     }
 }
 
-/* ---- flips ---- */
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    flip(hpct_cuda_drawing given, int n, int h, int w, int channels, bool horizontal, bool vertical,
-         const T *src, bool add, T *dst)
-{
-    const hpct_cuda_drawing drawing = current(given);
-    const unsigned item = blockIdx.x * blockDim.x + threadIdx.x,
-                   row = (unsigned) w * (unsigned) channels;
-    if (item >= (unsigned) h * row)
-        return;
-    const int y = (int) (item / row), at = (int) (item % row), x = at / channels,
-              channel = at % channels;
-    for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
-        const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
-        const bool turned = drawn.at[0] >> 31 != 0;
-        const int from_y = turned && vertical ? h - 1 - y : y,
-                  from_x = turned && horizontal ? w - 1 - x : x;
-        const size_t sample = (size_t) s * (size_t) h;
-        float value[1] = {value_of(
-            src[((sample + (size_t) from_y) * (size_t) w + (size_t) from_x) * (size_t) channels +
-                (size_t) channel])};
-        put_values(value, add, dst + sample * row + item);
-    }
-}
-
 /* ---- the operations ---- */
-
-static bool draws(const hpct_op *op, const hpct_op_call *call)
-{
-    return call->training && op->spec.kind != HPCT_OP_RESIZING;
-}
 
 /* hpct_backend_box_random is random only if the input is larger in both dimensions. */
 static crop_box box_of(const hpct_op *op, const hpct_op_call *call)
@@ -320,7 +279,7 @@ static crop_box box_of(const hpct_op *op, const hpct_op_call *call)
     const hpct_backend_box box = crops ? hpct_backend_box_centre(p) : hpct_backend_box_whole(p);
     crop_box c = {p->in_h, p->in_w,  p->out_h,   p->out_w,  p->channels, p->nearest,
                   box.top, box.left, box.height, box.width, false};
-    c.draws = crops && draws(op, call) && p->in_h > p->out_h && p->in_w > p->out_w;
+    c.draws = crops && call->training && p->in_h > p->out_h && p->in_w > p->out_w;
     if (c.draws) {
         c.height = p->out_h;
         c.width = p->out_w;
@@ -339,40 +298,13 @@ hpct_status hpct_cuda_crop_forward(hpct_op *op, const hpct_op_call *call)
     });
 }
 
+/* RESIZING's alone, of the whole image. */
 hpct_status hpct_cuda_crop_backward(hpct_op *op, const hpct_op_call *call)
 {
-    const crop_box c = box_of(op, call);
-    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
     const sample_grid grid = grid_for_samples(call->n, hpct_op_src_floats(&op->spec, 0));
     return for_op(op, "backward", [&](auto zero) {
-        return HPCT_CUDA_LAUNCH(crop_backward<decltype(zero)>, grid.blocks, grid.threads, c,
-                                drawing, call->n, call->diff_dst, hpct_cuda_adds(call, 0),
+        return HPCT_CUDA_LAUNCH(resize_backward<decltype(zero)>, grid.blocks, grid.threads,
+                                box_of(op, call), call->n, call->diff_dst, hpct_cuda_adds(call, 0),
                                 call->diff_src[0]);
     });
-}
-
-/* Without randomness all samples are copied unflipped. */
-static hpct_status launch_flip(const hpct_op *op, const hpct_op_call *call, const char *what,
-                               const float *src, bool add, float *dst)
-{
-    const hpct_graph_picture *p = &op->spec.picture;
-    const bool turns = draws(op, call);
-    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
-    const sample_grid grid = grid_for_samples(call->n, hpct_op_dst_floats(&op->spec));
-    return for_op(op, what, [&](auto zero) {
-        return HPCT_CUDA_LAUNCH(flip<decltype(zero)>, grid.blocks, grid.threads, drawing, call->n,
-                                p->in_h, p->in_w, p->channels, turns && p->horizontal,
-                                turns && p->vertical, src, add, dst);
-    });
-}
-
-hpct_status hpct_cuda_flip_forward(hpct_op *op, const hpct_op_call *call)
-{
-    return launch_flip(op, call, "forward", call->src[0], false, call->dst);
-}
-
-hpct_status hpct_cuda_flip_backward(hpct_op *op, const hpct_op_call *call)
-{
-    return launch_flip(op, call, "backward", call->diff_dst, hpct_cuda_adds(call, 0),
-                       call->diff_src[0]);
 }

@@ -1,10 +1,9 @@
-/* RandomRotation, RandomZoom, RandomTranslation (RANDOM_AFFINE), RandomContrast and
- * RandomBrightness (RANDOM_TONE). What is drawn, and where a cell comes from, is defined in
- * nn/graph/variation.h. */
+/* RANDOM_FLIP, RANDOM_AFFINE and RANDOM_TONE. What is drawn, and where a cell comes from, is
+ * defined in nn/graph/variation.h. */
 #include "nn/backend/cuda/kernel.cuh"
 #include "nn/backend/cuda/random.cuh"
 
-/* ---- RANDOM_AFFINE ---- */
+/* ---- RANDOM_FLIP, RANDOM_AFFINE ---- */
 
 /* The channels of a cell; NULL outside of the image. */
 template <typename T>
@@ -96,16 +95,10 @@ hpct_status hpct_cuda_vary_forward(hpct_op *op, const hpct_op_call *call)
     const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
     return for_op(op, "forward", [&](auto zero) {
         using T = decltype(zero);
-        if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
-            return HPCT_CUDA_LAUNCH(affine<T>, grid.blocks, grid.threads, *p, drawing, call->n,
-                                    call->src[0], call->dst);
-        return HPCT_CUDA_LAUNCH(tone<T>, dim3((unsigned) p->channels, grid.blocks.y), THREADS, *p,
-                                drawing, call->n, call->src[0], call->dst);
+        if (op->spec.kind == HPCT_OP_RANDOM_TONE)
+            return HPCT_CUDA_LAUNCH(tone<T>, dim3((unsigned) p->channels, grid.blocks.y), THREADS,
+                                    *p, drawing, call->n, call->src[0], call->dst);
+        return HPCT_CUDA_LAUNCH(affine<T>, grid.blocks, grid.threads, *p, drawing, call->n,
+                                call->src[0], call->dst);
     });
-}
-
-/* There are no weights before it. */
-hpct_status hpct_cuda_vary_backward(hpct_op *op, const hpct_op_call *)
-{
-    return hpct_fail(HPCT_ERR_INTERNAL, "%s has no gradient", hpct_op_kind_name(op->spec.kind));
 }

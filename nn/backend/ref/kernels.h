@@ -67,14 +67,11 @@ void HPCT_REF(permute)(const hpct_backend_permute *permute, size_t count, const 
 void HPCT_REF(rescaling)(size_t count, hpct_ref_real scale, hpct_ref_real offset,
                          const hpct_ref_real *src, hpct_ref_real *dst);
 
-/* One sample: a box of the image, bilinearly resized. */
+/* One sample: a box of the image, bilinearly resized; the gradient of the whole image's. */
 void HPCT_REF(resize_forward)(const hpct_graph_picture *picture, const hpct_backend_box *box,
                               const hpct_ref_real *src, hpct_ref_real *dst);
-void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_backend_box *box,
-                               const hpct_ref_real *diff_dst, hpct_ref_real *diff_src);
-/* Flips one sample; its own inverse. */
-void HPCT_REF(flip)(const hpct_graph_picture *picture, const hpct_ref_real *src,
-                    hpct_ref_real *dst);
+void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_ref_real *diff_dst,
+                               hpct_ref_real *diff_src);
 
 /* One sample, with the words that it has drawn. */
 void HPCT_REF(affine)(const hpct_graph_picture *picture, const uint32_t *words,

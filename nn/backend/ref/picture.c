@@ -1,4 +1,4 @@
-/* Resizing of a box of an image, and flipping. One sample [h][w][channels]. */
+/* Resizing of a box of an image. One sample [h][w][channels]. */
 #include "nn/backend/ref/kernels.h"
 
 #include <string.h>
@@ -48,31 +48,20 @@ void HPCT_REF(resize_forward)(const hpct_graph_picture *picture, const hpct_back
     }
 }
 
-void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_backend_box *box,
-                               const hpct_ref_real *diff_dst, hpct_ref_real *diff_src)
+void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_ref_real *diff_dst,
+                               hpct_ref_real *diff_src)
 {
+    hpct_backend_box box = hpct_backend_box_whole(picture);
     size_t count = (size_t) picture->in_h * (size_t) picture->in_w * (size_t) picture->channels;
     memset(diff_src, 0, count * sizeof *diff_src);
     for (int y = 0; y < picture->out_h; y++) {
         for (int x = 0; x < picture->out_w; x++) {
-            corners k = corners_of(picture, box, y, x);
+            corners k = corners_of(picture, &box, y, x);
             for (int c = 0; c < picture->channels; c++)
                 for (int i = 0; i < 4; i++)
                     diff_src[k.at[i] + (size_t) c] +=
                         (hpct_ref_real) (k.weight[i] *
                                          (double) diff_dst[out_at(picture, y, x) + (size_t) c]);
-        }
-    }
-}
-
-void HPCT_REF(flip)(const hpct_graph_picture *picture, const hpct_ref_real *src, hpct_ref_real *dst)
-{
-    size_t cell = (size_t) picture->channels * sizeof *dst;
-    for (int y = 0; y < picture->in_h; y++) {
-        int from_y = picture->vertical ? picture->in_h - 1 - y : y;
-        for (int x = 0; x < picture->in_w; x++) {
-            int from_x = picture->horizontal ? picture->in_w - 1 - x : x;
-            memcpy(dst + out_at(picture, y, x), src + out_at(picture, from_y, from_x), cell);
         }
     }
 }

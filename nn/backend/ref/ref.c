@@ -290,43 +290,38 @@ static hpct_status rescaling_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-/* One sample's forward, or its gradient's backward. */
-static void show(const hpct_op *op, const hpct_op_call *call, int s, bool forward, const float *src,
-                 float *dst)
+static hpct_backend_box box_of(const hpct_op *op, const hpct_op_call *call, int s)
 {
     const hpct_graph_picture *p = &op->spec.picture;
-    bool draws = call->training && op->spec.kind != HPCT_OP_RESIZING;
-    uint32_t sample = (uint32_t) call->first_sample + (uint32_t) s;
     hpct_graph_draw draw = hpct_op_draw(op, call);
-    hpct_backend_box box = op->spec.kind != HPCT_OP_RANDOM_CROP ? hpct_backend_box_whole(p)
-                           : draws ? hpct_backend_box_random(p, &draw, sample)
-                                   : hpct_backend_box_centre(p);
-    if (op->spec.kind == HPCT_OP_RANDOM_FLIP && draws && hpct_backend_flips(&draw, sample))
-        hpct_ref_flip(p, src, dst);
-    else if (forward)
-        hpct_ref_resize_forward(p, &box, src, dst);
-    else
-        hpct_ref_resize_backward(p, &box, src, dst);
+    return op->spec.kind == HPCT_OP_RESIZING ? hpct_backend_box_whole(p)
+           : call->training
+               ? hpct_backend_box_random(p, &draw, (uint32_t) call->first_sample + (uint32_t) s)
+               : hpct_backend_box_centre(p);
 }
 
 static hpct_status picture_forward(hpct_op *op, const hpct_op_call *call)
 {
     size_t in = hpct_op_src_floats(&op->spec, 0), out = hpct_op_dst_floats(&op->spec);
-    for (int s = 0; s < call->n; s++)
-        show(op, call, s, true, call->src[0] + (size_t) s * in, call->dst + (size_t) s * out);
+    for (int s = 0; s < call->n; s++) {
+        hpct_backend_box box = box_of(op, call, s);
+        hpct_ref_resize_forward(&op->spec.picture, &box, call->src[0] + (size_t) s * in,
+                                call->dst + (size_t) s * out);
+    }
     return HPCT_OK;
 }
 
+/* RESIZING's alone. */
 static hpct_status picture_backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t in = hpct_op_src_floats(&op->spec, 0), out = hpct_op_dst_floats(&op->spec);
     for (int s = 0; call->diff_src[0] != NULL && s < call->n; s++)
-        show(op, call, s, false, call->diff_dst + (size_t) s * out,
-             call->diff_src[0] + (size_t) s * in);
+        hpct_ref_resize_backward(&op->spec.picture, call->diff_dst + (size_t) s * out,
+                                 call->diff_src[0] + (size_t) s * in);
     return HPCT_OK;
 }
 
-/* Inference: as it is. There are no weights before it, and so no backward. */
+/* Inference: as it is. */
 static hpct_status variation_forward(hpct_op *op, const hpct_op_call *call)
 {
     size_t size = hpct_op_dst_floats(&op->spec);
@@ -338,19 +333,12 @@ static hpct_status variation_forward(hpct_op *op, const hpct_op_call *call)
         hpct_graph_draw_words(&draw, (uint32_t) call->first_sample + (uint32_t) s, 0, words);
         if (!call->training)
             memcpy(dst, src, size * sizeof *dst);
-        else if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
-            hpct_ref_affine(&op->spec.picture, words, src, dst);
-        else
+        else if (op->spec.kind == HPCT_OP_RANDOM_TONE)
             hpct_ref_tone(&op->spec.picture, words, src, dst);
+        else
+            hpct_ref_affine(&op->spec.picture, words, src, dst);
     }
     return HPCT_OK;
-}
-
-static hpct_status variation_backward(hpct_op *op, const hpct_op_call *call)
-{
-    return call->diff_src[0] == NULL ? HPCT_OK
-                                     : hpct_fail(HPCT_ERR_INTERNAL, "%s has no gradient",
-                                                 hpct_op_kind_name(op->spec.kind));
 }
 
 static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
@@ -435,6 +423,10 @@ static hpct_status pad2d_backward(hpct_op *op, const hpct_op_call *call)
         .forward = kind##_forward, .backward = kind##_backward, .destroy = hpct_op_free            \
     }
 #define ELEMENT(kind, ...) [HPCT_OP_##kind] = CLASS(element)
+#define VARIATION                                                                                  \
+    {                                                                                              \
+        .forward = variation_forward, .destroy = hpct_op_free                                      \
+    }
 
 static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_CONV2D] = CLASS(conv2d),
@@ -449,9 +441,9 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_RESCALING] = CLASS(rescaling),
     [HPCT_OP_RESIZING] = CLASS(picture),
     [HPCT_OP_RANDOM_CROP] = CLASS(picture),
-    [HPCT_OP_RANDOM_FLIP] = CLASS(picture),
-    [HPCT_OP_RANDOM_AFFINE] = CLASS(variation),
-    [HPCT_OP_RANDOM_TONE] = CLASS(variation),
+    [HPCT_OP_RANDOM_FLIP] = VARIATION,
+    [HPCT_OP_RANDOM_AFFINE] = VARIATION,
+    [HPCT_OP_RANDOM_TONE] = VARIATION,
     [HPCT_OP_ADD] = CLASS(add),
     [HPCT_OP_CONCATENATE] = CLASS(concatenate),
     [HPCT_OP_BATCH_NORM] = CLASS(hpct_ref_normalize),

@@ -1,4 +1,4 @@
-/* RANDOM_AFFINE and RANDOM_TONE of one sample [h][w][channels]. */
+/* RANDOM_FLIP, RANDOM_AFFINE and RANDOM_TONE of one sample [h][w][channels]. */
 #include "nn/backend/ref/kernels.h"
 
 /* A cell's value, or the one for outside. */

@@ -1,57 +1,43 @@
-/* RandomRotation, RandomZoom, RandomTranslation, RandomContrast and RandomBrightness. */
+/* The random layers of images: RandomCrop, RandomFlip, RandomRotation and so on. */
 #include "nn/graph/layer/window.h"
 
 #include <float.h>
-#include <stdlib.h>
-
-/* Whether the tensor depends on trained parameters, frozen ones included. reached: [num_tensors],
- * cleared. */
-static bool depends(const hpct_model *model, int tensor, bool *reached)
-{
-    reached[model->tensors[tensor].root] = true;
-    for (int i = model->num_nodes - 1; i >= 0; i--) { /* in topological order */
-        const hpct_graph_node *node = &model->nodes[i];
-        if (!reached[model->tensors[node->output].root])
-            continue;
-        for (int k = 0; k < node->num_params; k++) {
-            if (!hpct_graph_param_is_statistic(model, &model->params[node->first_param + k]))
-                return true;
-        }
-        for (int k = 0; k < node->num_inputs; k++)
-            reached[model->tensors[node->inputs[k]].root] = true;
-    }
-    return false;
-}
 
 /* Begins the layer; false if the model has failed. */
 static bool begin(hpct_model *model, const char *type, const char *stem,
                   hpct_graph_picture *picture)
 {
-    hpct_shape input;
-    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_layer_window_takes(model, &input))
+    if (!hpct_layer_begin_picture(model, type, stem, picture))
         return false;
-    bool *reached = calloc((size_t) model->num_tensors, sizeof *reached);
-    bool late = reached != NULL && depends(model, hpct_model_head(model), reached);
-    if (reached == NULL)
-        hpct_layer_fail(model, "out of memory");
-    else if (late)
-        hpct_layer_fail(model, "it must come before all layers with trained weights: it changes "
-                               "images of the input, and computes no gradient");
-    *picture = (hpct_graph_picture){.in_h = input.size[0],
-                                    .in_w = input.size[1],
-                                    .out_h = input.size[0],
-                                    .out_w = input.size[1],
-                                    .channels = input.size[2]};
-    bool good = reached != NULL && !late;
-    free(reached);
-    return good;
+    if (!model->tensors[hpct_model_head(model)].weighted)
+        return true;
+    hpct_layer_fail(model, "it must come before all layers with trained weights: it changes images "
+                           "of the input, and computes no gradient; move it to the model's "
+                           "beginning, or remove it and train with --augment");
+    return false;
 }
 
-static void finish(hpct_model *model, hpct_op_kind kind, const hpct_graph_picture *picture)
+void hpct_model_add_random_crop(hpct_model *model, int height, int width)
 {
-    hpct_op_spec spec = {.kind = kind, .picture = *picture};
-    hpct_shape output = HPCT_SHAPE(picture->out_h, picture->out_w, picture->channels);
-    hpct_layer_add_node(model, &spec, &output);
+    hpct_graph_picture picture;
+    if (begin(model, "RandomCrop", "random_crop", &picture))
+        hpct_layer_add_picture_of(model, HPCT_OP_RANDOM_CROP, height, width, &picture);
+}
+
+void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode)
+{
+    hpct_graph_picture picture;
+    if (!begin(model, "RandomFlip", "random_flip", &picture))
+        return;
+    hpct_layer_config_of(model)->random_flip = mode;
+    picture.variation = (hpct_graph_variation){.kind = HPCT_GRAPH_VARY_FLIP,
+                                               .horizontal = mode != HPCT_FLIP_VERTICAL,
+                                               .vertical = mode != HPCT_FLIP_HORIZONTAL,
+                                               .nearest = true};
+    if (mode != HPCT_FLIP_BOTH && mode != HPCT_FLIP_HORIZONTAL && mode != HPCT_FLIP_VERTICAL)
+        hpct_layer_fail(model, "there is no flip %d", (int) mode);
+    else
+        hpct_layer_add_picture(model, HPCT_OP_RANDOM_FLIP, &picture);
 }
 
 /* Whether a factor's range is in order and within bounds; else fails the model. */
@@ -107,7 +93,7 @@ static void add_affine(hpct_model *model, const char *type, const char *stem,
                                                .nearest = affine->nearest,
                                                .fill = affine->fill_mode,
                                                .fill_value = (float) affine->fill_value};
-    finish(model, HPCT_OP_RANDOM_AFFINE, &picture);
+    hpct_layer_add_picture(model, HPCT_OP_RANDOM_AFFINE, &picture);
 }
 
 void hpct_model_add_random_rotation(hpct_model *model, const hpct_random_affine *affine)
@@ -169,7 +155,7 @@ static void add_tone(hpct_model *model, const char *type, const char *stem,
         .least = (float) range[0],
         .most = (float) range[1],
     };
-    finish(model, HPCT_OP_RANDOM_TONE, &picture);
+    hpct_layer_add_picture(model, HPCT_OP_RANDOM_TONE, &picture);
 }
 
 void hpct_model_add_random_contrast(hpct_model *model, const hpct_random_tone *tone)

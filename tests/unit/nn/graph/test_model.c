@@ -486,11 +486,25 @@ static void empty_range(hpct_model *m)
 {
     hpct_model_add_random_brightness(m, &(hpct_random_tone){.value_range = {1, 1}});
 }
+#define LATE                                                                                       \
+    ": it must come before all layers with trained weights: it changes images of the input, and "  \
+    "computes no gradient; move it to the model's beginning, or remove it and train with "         \
+    "--augment"
 static void late_rotation(hpct_model *m)
 {
     hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}});
     hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 2}});
     hpct_model_add_random_rotation(m, &(hpct_random_affine){.height = {-0.1, 0.1}});
+}
+static void late_flip(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}});
+    hpct_model_add_random_flip(m, HPCT_FLIP_BOTH);
+}
+static void late_crop(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}});
+    hpct_model_add_random_crop(m, 2, 2);
 }
 static void late_contrast(hpct_model *m)
 {
@@ -527,12 +541,10 @@ static void faults_of_random_layers_are_named(void **state)
          "random_brightness: a factor from -1.5 to 0.1 is not in order and between -1 and 1"},
         {empty_range, "random_brightness: the value range from 1 to 1 must be in order, and fit "
                       "floats"},
-        {late_rotation,
-         "random_rotation: it must come before all layers with trained weights: it changes images "
-         "of the input, and computes no gradient"},
-        {late_contrast,
-         "random_contrast: it must come before all layers with trained weights: it changes images "
-         "of the input, and computes no gradient"},
+        {late_rotation, "random_rotation" LATE},
+        {late_flip, "random_flip" LATE},
+        {late_crop, "random_crop" LATE},
+        {late_contrast, "random_contrast" LATE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hpct_model *model = hpct_model_new("m", HPCT_SHAPE(28, 28, 1));
