@@ -19,6 +19,7 @@ base_libfile_la_SOURCES = \
 	base/device_calls.h \
 	base/digest.c base/digest.h \
 	base/drawn.h \
+	base/host_and_device.h \
 	base/file.c base/file.h \
 	base/fnv.h \
 	base/hint.c base/hint.h \

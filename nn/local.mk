@@ -6,7 +6,7 @@ noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la nn/libnnop.la
 nn_libnnop_la_SOURCES = \
 	nn/backend/memory.c \
 	nn/backend/norm_line.h \
-	nn/backend/picture.c nn/backend/picture.h \
+	nn/backend/picture.h \
 	nn/backend/transposed.c nn/backend/transposed.h \
 	nn/backend/without.c nn/backend/without.h \
 	nn/graph/elements.h \

@@ -9,15 +9,11 @@
 #ifndef HPCT_NN_GRAPH_LOSS_SCALING_H
 #define HPCT_NN_GRAPH_LOSS_SCALING_H
 
+#include "base/host_and_device.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#ifdef __CUDACC__
-#define HPCT_HOST_AND_DEVICE static inline __host__ __device__
-#else
-#define HPCT_HOST_AND_DEVICE static inline
-#endif
 
 #define HPCT_GRAPH_SCALING_FIRST 32768.0f /* Keras' */
 #define HPCT_GRAPH_SCALING_STEPS 2000

@@ -74,13 +74,6 @@ typedef struct hpct_graph_window {
     bool pad_zeros; /* MAX_POOL2D: padding counts as zeros */
 } hpct_graph_window;
 
-/* Sizes of an image operation; the mapping is in nn/backend/picture.h. */
-typedef struct hpct_graph_picture {
-    int in_h, in_w, out_h, out_w, channels;
-    bool nearest;                   /* RESIZING: the nearest cell instead of a bilinear mean */
-    hpct_graph_variation variation; /* RANDOM_FLIP, RANDOM_AFFINE, RANDOM_TONE */
-} hpct_graph_picture;
-
 /* A last axis split among shards: shard p has channels [first(p), first(p + 1)), at least `unit`,
  * differing by at most one `unit`. */
 typedef struct hpct_graph_channel_split {
@@ -377,6 +370,14 @@ static inline hpct_graph_draw hpct_op_draw(const hpct_op *op, const hpct_op_call
 {
     return (hpct_graph_draw){
         .seed = call->seed, .stream = op->build.stream, .step = (uint32_t) call->step};
+}
+
+/* Block 0 of the random words of a sample of this call. */
+static inline void hpct_op_draw_words(const hpct_op *op, const hpct_op_call *call, size_t sample,
+                                      uint32_t words[4])
+{
+    hpct_graph_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw_words(&draw, (uint32_t) call->first_sample + (uint32_t) sample, 0, words);
 }
 
 #endif

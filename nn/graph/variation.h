@@ -6,16 +6,12 @@
 #ifndef HPCT_NN_GRAPH_VARIATION_H
 #define HPCT_NN_GRAPH_VARIATION_H
 
+#include "base/host_and_device.h"
+
 #include <hpctrain/model.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#ifdef __CUDACC__
-#define HPCT_HOST_AND_DEVICE static inline __host__ __device__
-#else
-#define HPCT_HOST_AND_DEVICE static inline
-#endif
 
 typedef enum hpct_graph_variation_kind {
     HPCT_GRAPH_VARY_FLIP,
@@ -36,6 +32,13 @@ typedef struct hpct_graph_variation {
     float fill_value;       /* with HPCT_FILL_CONSTANT */
     float least, most;      /* RANDOM_TONE: bounds of the result */
 } hpct_graph_variation;
+
+/* Sizes of an image operation; the mapping is in nn/backend/picture.h. */
+typedef struct hpct_graph_picture {
+    int in_h, in_w, out_h, out_w, channels;
+    bool nearest;                   /* RESIZING: the nearest cell instead of a bilinear mean */
+    hpct_graph_variation variation; /* RANDOM_FLIP, RANDOM_AFFINE, RANDOM_TONE */
+} hpct_graph_picture;
 
 /* words: block 0 of the sample (hpct_graph_draw_words). */
 HPCT_HOST_AND_DEVICE double hpct_graph_vary_number(const hpct_graph_variation *v, int which,

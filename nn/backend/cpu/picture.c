@@ -41,9 +41,9 @@ static hpct_backend_box box_of(const picture_op *picture, const hpct_op_call *ca
     const hpct_op *op = &picture->op;
     if (op->spec.kind != HPCT_OP_RANDOM_CROP || !call->training)
         return picture->box;
-    hpct_graph_draw draw = hpct_op_draw(op, call);
-    return hpct_backend_box_random(&op->spec.picture, &draw,
-                                   (uint32_t) call->first_sample + (uint32_t) sample);
+    uint32_t words[4];
+    hpct_op_draw_words(op, call, sample, words);
+    return hpct_backend_box_random(&op->spec.picture, words);
 }
 
 static bool same_size(const hpct_graph_picture *p, const hpct_backend_box *box)

@@ -11,12 +11,6 @@ typedef struct job {
     const hpct_op_call *call;
 } job;
 
-static void draw_for(const job *j, size_t sample, uint32_t words[4])
-{
-    hpct_graph_draw draw = hpct_op_draw(j->op, j->call);
-    hpct_graph_draw_words(&draw, (uint32_t) j->call->first_sample + (uint32_t) sample, 0, words);
-}
-
 /* ---- RANDOM_FLIP ---- */
 
 static void flip_row(const hpct_graph_picture *p, bool flips, int y, const float *src, float *dst)
@@ -92,7 +86,7 @@ static void move_rows(size_t first, size_t count, void *arg)
         const float *src = j->call->src[0] + row / height * height * row_floats;
         float *dst = j->call->dst + row * row_floats;
         uint32_t words[4];
-        draw_for(j, row / height, words);
+        hpct_op_draw_words(j->op, j->call, row / height, words);
         if (p->variation.kind == HPCT_GRAPH_VARY_FLIP)
             flip_row(p, hpct_graph_vary_flips(words), y, src, dst);
         else
@@ -121,7 +115,7 @@ static void tone_samples(size_t first, size_t count, void *arg)
     size_t floats = hpct_op_dst_floats(&j->op->spec);
     for (size_t s = first; s < first + count; s++) {
         uint32_t words[4];
-        draw_for(j, s, words);
+        hpct_op_draw_words(j->op, j->call, s, words);
         hpct_graph_tone tone = hpct_graph_vary_tone(&p->variation, words);
         for (int c = 0; c < p->channels; c++)
             tone_channel(p, tone, j->call->src[0] + s * floats + c, j->call->dst + s * floats + c);

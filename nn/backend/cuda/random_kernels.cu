@@ -142,57 +142,31 @@ hpct_status hpct_cuda_noise_backward(hpct_op *op, const hpct_op_call *call)
 /* ---- boxes of images, resized ---- */
 
 struct crop_box {
-    int in_h, in_w, out_h, out_w, channels;
-    bool nearest;                 /* cell, instead of a bilinear mean */
-    int top, left, height, width; /* the box, resized to out_h x out_w */
-    bool draws;                   /* random box: out_h x out_w at any position of a larger input */
+    hpct_graph_picture picture;
+    hpct_backend_box box; /* resized to the output's size */
+    bool draws;           /* its place is random */
 };
 
-/* Top left corner of a sample's box. */
-struct corner {
-    int top, left;
-};
-
-/* Random integer in [0, range). */
-__device__ inline int pick(uint32_t word, int range)
-{
-    return (int) ((uint64_t) word * (uint64_t) range >> 32);
-}
-
-__device__ inline corner corner_of(const crop_box &c, const hpct_cuda_drawing &d, int s)
+__device__ inline hpct_backend_box box_of(const crop_box &c, const hpct_cuda_drawing &d, int s)
 {
     if (!c.draws)
-        return {c.top, c.left};
+        return c.box;
     const words drawn = draw_words(d, d.first_sample + (uint32_t) s, 0);
-    return {pick(drawn.at[0], c.in_h - c.out_h + 1), pick(drawn.at[1], c.in_w - c.out_w + 1)};
+    return {hpct_backend_pick(drawn.at[0], c.picture.in_h - c.picture.out_h + 1),
+            hpct_backend_pick(drawn.at[1], c.picture.in_w - c.picture.out_w + 1), c.box.height,
+            c.box.width};
 }
 
-/* hpct_backend_look of nn/backend/picture.h. */
-struct between {
-    int low, high;
-    double part;
-};
-
-__device__ inline between find_neighbours(int out, int out_size, int in_size, bool nearest)
+__device__ inline size_t crop_in_at(const hpct_graph_picture &p, int s, int y, int x)
 {
-    if (nearest) {
-        const int cell = (int) ((out + 0.5) * in_size / out_size);
-        return {cell, cell, 0};
-    }
-    double at = (out + 0.5) * ((double) in_size / out_size) - 0.5, low = floor(at);
-    return {low < 0 ? 0 : (int) low, low + 1 < in_size ? (int) low + 1 : in_size - 1, at - low};
+    return (((size_t) s * (size_t) p.in_h + (size_t) y) * (size_t) p.in_w + (size_t) x) *
+           (size_t) p.channels;
 }
 
-__device__ inline size_t crop_in_at(const crop_box &c, int s, int y, int x)
+__device__ inline size_t crop_out_at(const hpct_graph_picture &p, int s, int y, int x)
 {
-    return (((size_t) s * (size_t) c.in_h + (size_t) y) * (size_t) c.in_w + (size_t) x) *
-           (size_t) c.channels;
-}
-
-__device__ inline size_t crop_out_at(const crop_box &c, int s, int y, int x)
-{
-    return (((size_t) s * (size_t) c.out_h + (size_t) y) * (size_t) c.out_w + (size_t) x) *
-           (size_t) c.channels;
+    return (((size_t) s * (size_t) p.out_h + (size_t) y) * (size_t) p.out_w + (size_t) x) *
+           (size_t) p.channels;
 }
 
 /* A thread processes all channels of an output cell. */
@@ -201,21 +175,22 @@ __global__ void __launch_bounds__(THREADS)
     crop(const __grid_constant__ crop_box c, hpct_cuda_drawing given, int n, const T *src, T *dst)
 {
     const hpct_cuda_drawing drawing = current(given);
+    const hpct_graph_picture &p = c.picture;
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x;
-    if (item >= (unsigned) c.out_h * (unsigned) c.out_w)
+    if (item >= (unsigned) p.out_h * (unsigned) p.out_w)
         return;
-    const int y = (int) (item / (unsigned) c.out_w), x = (int) (item % (unsigned) c.out_w);
-    const between v = find_neighbours(y, c.out_h, c.height, c.nearest),
-                  h = find_neighbours(x, c.out_w, c.width, c.nearest);
+    const int y = (int) (item / (unsigned) p.out_w), x = (int) (item % (unsigned) p.out_w);
+    const hpct_backend_between v = hpct_backend_look(y, p.out_h, c.box.height, p.nearest),
+                               h = hpct_backend_look(x, p.out_w, c.box.width, p.nearest);
     const float down = (float) v.part, right = (float) h.part;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
-        const corner from = corner_of(c, drawing, s);
-        const T *top_left = src + crop_in_at(c, s, from.top + v.low, from.left + h.low),
-                *top_right = src + crop_in_at(c, s, from.top + v.low, from.left + h.high),
-                *low_left = src + crop_in_at(c, s, from.top + v.high, from.left + h.low),
-                *low_right = src + crop_in_at(c, s, from.top + v.high, from.left + h.high);
-        T *out = dst + crop_out_at(c, s, y, x);
-        for (int k = 0; k < c.channels; k++) {
+        const hpct_backend_box from = box_of(c, drawing, s);
+        const T *top_left = src + crop_in_at(p, s, from.top + v.low, from.left + h.low),
+                *top_right = src + crop_in_at(p, s, from.top + v.low, from.left + h.high),
+                *low_left = src + crop_in_at(p, s, from.top + v.high, from.left + h.low),
+                *low_right = src + crop_in_at(p, s, from.top + v.high, from.left + h.high);
+        T *out = dst + crop_out_at(p, s, y, x);
+        for (int k = 0; k < p.channels; k++) {
             float a = value_of(top_left[k]), b = value_of(top_right[k]);
             float d = value_of(low_left[k]), e = value_of(low_right[k]);
             float top = a * (1 - right) + b * right, low = d * (1 - right) + e * right;
@@ -239,7 +214,7 @@ __device__ inline seen seen_by(int at, int out_size, int in_size)
 }
 
 /* Weight of the cell in that output. */
-__device__ inline float weight_of(const between &b, int at)
+__device__ inline float weight_of(const hpct_backend_between &b, int at)
 {
     return (float) ((b.low == at ? 1 - b.part : 0) + (b.high == at ? b.part : 0));
 }
@@ -247,51 +222,49 @@ __device__ inline float weight_of(const between &b, int at)
 /* A thread gathers one channel of an input cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    resize_backward(const __grid_constant__ crop_box c, int n, const T *diff, bool add, T *diff_src)
+    resize_backward(const __grid_constant__ hpct_graph_picture p, int n, const T *diff, bool add,
+                    T *diff_src)
 {
-    const unsigned item = blockIdx.x * blockDim.x + threadIdx.x, at = item / (unsigned) c.channels;
-    if (at >= (unsigned) c.in_h * (unsigned) c.in_w)
+    const unsigned item = blockIdx.x * blockDim.x + threadIdx.x, at = item / (unsigned) p.channels;
+    if (at >= (unsigned) p.in_h * (unsigned) p.in_w)
         return;
-    const int channel = (int) (item % (unsigned) c.channels);
-    const int y = (int) (at / (unsigned) c.in_w), x = (int) (at % (unsigned) c.in_w);
-    const seen rows = seen_by(y, c.out_h, c.in_h), columns = seen_by(x, c.out_w, c.in_w);
+    const int channel = (int) (item % (unsigned) p.channels);
+    const int y = (int) (at / (unsigned) p.in_w), x = (int) (at % (unsigned) p.in_w);
+    const seen rows = seen_by(y, p.out_h, p.in_h), columns = seen_by(x, p.out_w, p.in_w);
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         float sum[1] = {0};
         for (int i = rows.low; i <= rows.high; i++) {
-            const float down = weight_of(find_neighbours(i, c.out_h, c.in_h, c.nearest), y);
+            const float down = weight_of(hpct_backend_look(i, p.out_h, p.in_h, p.nearest), y);
             for (int j = columns.low; down != 0 && j <= columns.high; j++) {
-                const float right = weight_of(find_neighbours(j, c.out_w, c.in_w, c.nearest), x);
+                const float right = weight_of(hpct_backend_look(j, p.out_w, p.in_w, p.nearest), x);
                 if (right != 0)
-                    sum[0] += down * right * value_of(diff[crop_out_at(c, s, i, j) + channel]);
+                    sum[0] += down * right * value_of(diff[crop_out_at(p, s, i, j) + channel]);
             }
         }
-        put_values(sum, add, diff_src + crop_in_at(c, s, y, x) + channel);
+        put_values(sum, add, diff_src + crop_in_at(p, s, y, x) + channel);
     }
 }
 
 /* ---- the operations ---- */
 
-/* hpct_backend_box_random is random only if the input is larger in both dimensions. */
-static crop_box box_of(const hpct_op *op, const hpct_op_call *call)
+/* A box is random only if the input is larger in both dimensions. */
+static crop_box crop_of(const hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_graph_picture *p = &op->spec.picture;
+    const hpct_graph_picture &p = op->spec.picture;
     const bool crops = op->spec.kind == HPCT_OP_RANDOM_CROP;
-    const hpct_backend_box box = crops ? hpct_backend_box_centre(p) : hpct_backend_box_whole(p);
-    crop_box c = {p->in_h, p->in_w,  p->out_h,   p->out_w,  p->channels, p->nearest,
-                  box.top, box.left, box.height, box.width, false};
-    c.draws = crops && call->training && p->in_h > p->out_h && p->in_w > p->out_w;
-    if (c.draws) {
-        c.height = p->out_h;
-        c.width = p->out_w;
-    }
+    crop_box c = {p, crops ? hpct_backend_box_centre(&p) : hpct_backend_box_whole(&p), false};
+    c.draws = crops && call->training && p.in_h > p.out_h && p.in_w > p.out_w;
+    if (c.draws)
+        c.box = {0, 0, p.out_h, p.out_w};
     return c;
 }
 
 hpct_status hpct_cuda_crop_forward(hpct_op *op, const hpct_op_call *call)
 {
-    const crop_box c = box_of(op, call);
+    const crop_box c = crop_of(op, call);
     const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
-    const sample_grid grid = grid_for_samples(call->n, (size_t) c.out_h * (size_t) c.out_w);
+    const sample_grid grid =
+        grid_for_samples(call->n, (size_t) c.picture.out_h * (size_t) c.picture.out_w);
     return for_op(op, "forward", [&](auto zero) {
         return HPCT_CUDA_LAUNCH(crop<decltype(zero)>, grid.blocks, grid.threads, c, drawing,
                                 call->n, call->src[0], call->dst);
@@ -304,7 +277,7 @@ hpct_status hpct_cuda_crop_backward(hpct_op *op, const hpct_op_call *call)
     const sample_grid grid = grid_for_samples(call->n, hpct_op_src_floats(&op->spec, 0));
     return for_op(op, "backward", [&](auto zero) {
         return HPCT_CUDA_LAUNCH(resize_backward<decltype(zero)>, grid.blocks, grid.threads,
-                                box_of(op, call), call->n, call->diff_dst, hpct_cuda_adds(call, 0),
+                                op->spec.picture, call->n, call->diff_dst, hpct_cuda_adds(call, 0),
                                 call->diff_src[0]);
     });
 }

@@ -293,11 +293,11 @@ static hpct_status rescaling_backward(hpct_op *op, const hpct_op_call *call)
 static hpct_backend_box box_of(const hpct_op *op, const hpct_op_call *call, int s)
 {
     const hpct_graph_picture *p = &op->spec.picture;
-    hpct_graph_draw draw = hpct_op_draw(op, call);
+    uint32_t words[4];
+    hpct_op_draw_words(op, call, (size_t) s, words);
     return op->spec.kind == HPCT_OP_RESIZING ? hpct_backend_box_whole(p)
-           : call->training
-               ? hpct_backend_box_random(p, &draw, (uint32_t) call->first_sample + (uint32_t) s)
-               : hpct_backend_box_centre(p);
+           : call->training                  ? hpct_backend_box_random(p, words)
+                                             : hpct_backend_box_centre(p);
 }
 
 static hpct_status picture_forward(hpct_op *op, const hpct_op_call *call)
@@ -325,12 +325,11 @@ static hpct_status picture_backward(hpct_op *op, const hpct_op_call *call)
 static hpct_status variation_forward(hpct_op *op, const hpct_op_call *call)
 {
     size_t size = hpct_op_dst_floats(&op->spec);
-    hpct_graph_draw draw = hpct_op_draw(op, call);
     for (int s = 0; s < call->n; s++) {
         const float *src = call->src[0] + (size_t) s * size;
         float *dst = call->dst + (size_t) s * size;
         uint32_t words[4];
-        hpct_graph_draw_words(&draw, (uint32_t) call->first_sample + (uint32_t) s, 0, words);
+        hpct_op_draw_words(op, call, (size_t) s, words);
         if (!call->training)
             memcpy(dst, src, size * sizeof *dst);
         else if (op->spec.kind == HPCT_OP_RANDOM_TONE)
