@@ -34,3 +34,14 @@ AC_DEFUN([HPCT_FUZZING], [
   AM_CONDITIONAL([FUZZING], [test "$enable_fuzzing" = yes])
   AS_IF([test "$enable_fuzzing" = yes], [SAN_CFLAGS="$SAN_CFLAGS -fsanitize=fuzzer-no-link -DHPCT_MAX_NODES=2000"])
 ])
+
+# The linker of test programs; binutils' own takes three times as long.
+AC_DEFUN([HPCT_FAST_LINKER], [
+  hpct_ldflags=$LDFLAGS
+  for FAST_LINKER in -fuse-ld=lld -fuse-ld=gold ''; do
+    LDFLAGS="$hpct_ldflags $SAN_CFLAGS $FAST_LINKER"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM], [break])
+  done
+  LDFLAGS=$hpct_ldflags
+  AC_SUBST([FAST_LINKER])
+])

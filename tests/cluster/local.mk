@@ -54,54 +54,23 @@ EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 long_tests += tests/cluster/check.t tests/cluster/plugin_cost.t tests/cluster/runs_go_on.t tests/cluster/slow_node.t
 EXTRA_DIST += tests/cluster/check.t tests/cluster/runs_go_on.t tests/cluster/plugin_cost.t tests/cluster/slow_node.t tests/bench/latency.sh tests/bench/memory.sh
 
-# Who knocks in plugin_broadcast.t.
-check_PROGRAMS += tests/stage/intruder
-tests_stage_intruder_SOURCES = tests/stage/intruder.c
-tests_stage_intruder_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+# Who knocks in plugin_broadcast.t, and who comes in strangers.t and plugin_ports.t.
+check_PROGRAMS += tests/stage/intruder tests/cluster/stranger
 tests_stage_intruder_LDADD = spank/stage/libstage.la base/cluster/libcluster.la base/libbase.la
-
-# Who comes in strangers.t and plugin_ports.t.
-check_PROGRAMS += tests/cluster/stranger
-tests_cluster_stranger_SOURCES = tests/cluster/stranger.c
-tests_cluster_stranger_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-tests_cluster_stranger_LDADD = $(hpct_parts)
 EXTRA_DIST += tests/cluster/key_in_core.py tests/cluster/relay.py tests/cluster/take.py
 
-# What makes a training last, as train_lib.sh loads it.
-check_LTLIBRARIES += tests/cluster/slow_steps.la
-tests_cluster_slow_steps_la_SOURCES = tests/cluster/slow_steps.c
-tests_cluster_slow_steps_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS) -D_GNU_SOURCE
-tests_cluster_slow_steps_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-
-# What plugin_gpu.t binds tasks with.
-check_LTLIBRARIES += tests/cluster/pin.la
-tests_cluster_pin_la_SOURCES = tests/cluster/pin.c
-tests_cluster_pin_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -D_GNU_SOURCE
-tests_cluster_pin_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-
-# What plugin_unified.t loads into slurmd.
-check_LTLIBRARIES += tests/cluster/unified.la
-tests_cluster_unified_la_SOURCES = tests/cluster/unified.c
-tests_cluster_unified_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-tests_cluster_unified_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-
-# What plugin_waits.t loads before the plugin.
-check_LTLIBRARIES += tests/cluster/slow_init.la
-tests_cluster_slow_init_la_SOURCES = tests/cluster/slow_init.c
-tests_cluster_slow_init_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
-tests_cluster_slow_init_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-
-# What admin.t puts in the plugin's place.
-check_LTLIBRARIES += tests/cluster/old/spank_hpc_train.la
+# What train_lib.sh loads makes a training last; plugin_gpu.t binds tasks with pin, plugin_unified.t loads unified into slurmd,
+# plugin_waits.t loads slow_init before the plugin, admin.t puts old/ in its place, and plugin_attacks.t brings along a plugin of a
+# user's own and a spy in the environment.
+check_LTLIBRARIES += tests/cluster/slow_steps.la tests/cluster/pin.la tests/cluster/unified.la tests/cluster/slow_init.la \
+	tests/cluster/old/spank_hpc_train.la tests/cluster/own/spank_hpc_train.la tests/cluster/spy.la
+tests_cluster_slow_steps_la_LDFLAGS = $(test_module)
+tests_cluster_pin_la_LDFLAGS = $(test_module)
+tests_cluster_unified_la_LDFLAGS = $(test_module)
+tests_cluster_slow_init_la_LDFLAGS = $(test_module)
+tests_cluster_old_spank_hpc_train_la_LDFLAGS = $(test_module)
+tests_cluster_own_spank_hpc_train_la_LDFLAGS = $(test_module)
+tests_cluster_spy_la_LDFLAGS = $(test_module)
 tests_cluster_old_spank_hpc_train_la_SOURCES = tests/cluster/old/plugin.c
-tests_cluster_old_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
-tests_cluster_old_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-
-# What plugin_attacks.t brings along: a plugin of a user's own, and a spy in the environment.
-check_LTLIBRARIES += tests/cluster/own/spank_hpc_train.la tests/cluster/spy.la
 tests_cluster_own_spank_hpc_train_la_SOURCES = tests/cluster/own/plugin.c
-tests_cluster_own_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
-tests_cluster_own_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 tests_cluster_own_spank_hpc_train_la_LIBADD = spank/libspank.la base/cluster/libcluster.la base/libbase.la
-tests_cluster_spy_la_SOURCES = tests/cluster/spy.c
-tests_cluster_spy_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

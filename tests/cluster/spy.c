@@ -1,6 +1,5 @@
 /* Loaded into a program by LD_PRELOAD, writes down who runs which: a line "UID EUID PROGRAM" in the
  * file that is called as this library with ".seen" behind it. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -10,9 +10,5 @@ if HAVE_CMOCKA
 check_PROGRAMS += tests/results/saver
 endif
 check_LTLIBRARIES += tests/results/shim.la tests/results/nan_once.la
-tests_results_shim_la_SOURCES = tests/results/shim.c
-tests_results_shim_la_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE
-tests_results_shim_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-tests_results_nan_once_la_SOURCES = tests/results/nan_once.c
-tests_results_nan_once_la_CPPFLAGS = -D_GNU_SOURCE
-tests_results_nan_once_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_results_shim_la_LDFLAGS = $(test_module)
+tests_results_nan_once_la_LDFLAGS = $(test_module)

@@ -9,19 +9,14 @@ scaled_tests += tests/stage/faults.t tests/stage/signals.t tests/stage/collision
 	tests/stage/out.t
 check_PROGRAMS += tests/stage/faults
 check_LTLIBRARIES += tests/stage/fault.la
+tests_stage_fault_la_LDFLAGS = $(test_module)
+EXTRA_DIST += tests/stage/fault.h
 tests_stage_faults_LDADD =
-tests_stage_fault_la_SOURCES = tests/stage/fault.c tests/stage/fault.h
-tests_stage_fault_la_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE
-tests_stage_fault_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 # File systems without what local ones have.
 check_LTLIBRARIES += tests/stage/old_fs.la
-tests_stage_old_fs_la_SOURCES = tests/stage/old_fs.c
-tests_stage_old_fs_la_CPPFLAGS = -D_GNU_SOURCE
-tests_stage_old_fs_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_stage_old_fs_la_LDFLAGS = $(test_module)
 
 # A name service that never answers.
 check_LTLIBRARIES += tests/stage/hung_names.la
-tests_stage_hung_names_la_SOURCES = tests/stage/hung_names.c
-tests_stage_hung_names_la_CPPFLAGS = -D_GNU_SOURCE
-tests_stage_hung_names_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_stage_hung_names_la_LDFLAGS = $(test_module)
