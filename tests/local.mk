@@ -71,7 +71,7 @@ tests_unit_libhelpers_la_SOURCES = $(ops_check) tests/unit/agent/checkpoint/fold
 	tests/unit/base/net/name_service.h tests/unit/cases.h tests/unit/environment.h tests/unit/nn/nn_small.c \
 	tests/unit/nn/nn_small.h tests/unit/nn/split/shard_models.c tests/unit/nn/split/shard_models.h \
 	tests/unit/nn/split/shard_parts.c tests/unit/nn/split/shard_parts.h tests/unit/spank/place.c tests/unit/spank/place.h \
-	tests/unit/spank/words.h tests/unit/unit.h
+	tests/unit/spank/words.h tests/unit/unit.c tests/unit/unit.h
 # Of programs that include tests/unit/allocations.h: calls that allocate are counted in all that is linked statically.
 count_allocations = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
 

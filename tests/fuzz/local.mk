@@ -6,6 +6,7 @@ else
 check_LTLIBRARIES += tests/fuzz/libdriver.la
 fuzz_driver = tests/fuzz/libdriver.la
 endif
+tests/fuzz/fuzz_%: private test_helpers = # these have a `main`, too
 tests_fuzz_libdriver_la_SOURCES = tests/fuzz/driver.c
 EXTRA_DIST += tests/fuzz/corpus
 

@@ -1,4 +1,4 @@
-/* tests/unit/unit.h - cmocka and what it wants included before it. */
+/* tests/unit/unit.h - cmocka, what it wants included before it, and tests that need no table. */
 #ifndef HPCT_TESTS_UNIT_UNIT_H
 #define HPCT_TESTS_UNIT_UNIT_H
 
@@ -14,8 +14,24 @@
 
 #include <cmocka.h>
 
-/* Every test gets the state that setup has made; few read it. */
+/* Tests and fixtures get the state that a fixture has made; few read it. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* A test: TEST(what_it_does) { … }. Those of a program run in the order of its source. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, setup, teardown)                                                           \
+    static void name(void **state);                                                                \
+    __attribute__((constructor(1000 + __LINE__))) static void unit_add_##name(void)                \
+    {                                                                                              \
+        unit_add((struct CMUnitTest){#name, name, setup, teardown, NULL});                         \
+    }                                                                                              \
+    static void name(void **state)
+
+void unit_add(struct CMUnitTest test);
+
+/* Runs all tests: the whole `main` of a program that has none. `setup` comes before them,
+ * `teardown` behind. */
+int unit_run(CMFixtureFunction setup, CMFixtureFunction teardown);
 
 /* cmocka 2 has other names for it, which cmocka 1 does not know. */
 #define assert_within(value, least, most)                                                          \

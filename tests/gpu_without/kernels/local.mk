@@ -16,7 +16,7 @@ tests_gpu_without_kernels_libcudahost_la_SOURCES = tests/gpu_without/kernels/cud
 	tests/gpu_without/kernels/cuda_backend.h nn/backend/cuda/batch_norm.c nn/backend/cuda/ops.c nn/backend/cuda/update.c
 cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
 tests_gpu_without_kernels_libcudahost_la_CPPFLAGS = $(cuda_on_host_cppflags)
-cuda_on_host_libs = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) nn/libnn.la $(CMOCKA_LIBS) -lstdc++ -lm
+cuda_on_host_libs = $(test_helpers) tests/gpu_without/kernels/libcudahost.la $(on_host_objects) nn/libnn.la $(CMOCKA_LIBS) -lstdc++ -lm
 
 tests_gpu_without_kernels_test_copies_SOURCES = tests/gpu_without/kernels/test_copies.c tests/unit/unit.h
 tests_gpu_without_kernels_test_copies_CPPFLAGS = $(cuda_on_host_cppflags)
@@ -24,7 +24,7 @@ tests_gpu_without_kernels_test_copies_LDADD = $(cuda_on_host_libs)
 tests_gpu_without_kernels_test_gather_SOURCES = tests/gpu_without/kernels/test_gather.c \
 	tests/gpu_without/kernels/gather_host.c tests/gpu_without/kernels/gather_host.h tests/unit/unit.h
 tests_gpu_without_kernels_test_gather_CPPFLAGS = $(cuda_on_host_cppflags)
-tests_gpu_without_kernels_test_gather_LDADD = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) \
+tests_gpu_without_kernels_test_gather_LDADD = $(test_helpers) tests/gpu_without/kernels/libcudahost.la $(on_host_objects) \
 	$(hpct_parts) $(CMOCKA_LIBS) -lstdc++ -lm
 tests_gpu_without_kernels_test_loss_SOURCES = tests/gpu_without/kernels/test_loss.c tests/unit/unit.h
 tests_gpu_without_kernels_test_loss_CPPFLAGS = $(cuda_on_host_cppflags)
@@ -43,7 +43,7 @@ tests_gpu_without_kernels_test_ops_LDADD = $(cuda_on_host_libs)
 tests_gpu_without_kernels_test_races_SOURCES = tests/gpu_without/kernels/test_races.c \
 	tests/gpu_without/kernels/races_kernels.h tests/unit/unit.h
 tests_gpu_without_kernels_test_races_CPPFLAGS = $(cuda_on_host_cppflags)
-tests_gpu_without_kernels_test_races_LDADD = tests/gpu_without/kernels/races_kernels.lo $(filter-out \
+tests_gpu_without_kernels_test_races_LDADD = $(test_helpers) tests/gpu_without/kernels/races_kernels.lo $(filter-out \
 	$(kernels_on_host),$(on_host_objects)) $(CMOCKA_LIBS) -lstdc++
 tests_gpu_without_kernels_test_small_SOURCES = tests/gpu_without/kernels/test_small.c $(nn_case) tests/unit/unit.h
 tests_gpu_without_kernels_test_small_CPPFLAGS = $(cuda_on_host_cppflags)

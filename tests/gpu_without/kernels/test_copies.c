@@ -33,7 +33,7 @@ static uint16_t expected(hpct_precision values, float x)
     return bits;
 }
 
-static void copies_are_rounded(void **state)
+TEST(copies_are_rounded)
 {
     static hpct_backend_param_copy copies[NUM];
     size_t floats = 0, at = 0;
@@ -61,10 +61,4 @@ static void copies_are_rounded(void **state)
     }
     free(from);
     free(to);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_rounded)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,9 +75,8 @@ static float value_at(hpct_precision values, const float *memory, size_t i)
                                  : hpct_fp16_value(low);
 }
 
-static void pictures_are_hpct_resizes(void **state)
+TEST(pictures_are_hpct_resizes)
 {
-    (void) state;
     static const double tolerance[] = {
         [HPCT_FP32] = 2e-6, [HPCT_BF16] = 0x1p-8, [HPCT_FP16] = 0x1p-11};
     for (int i = 0; i < unit_cases(90); i++) {
@@ -110,12 +109,4 @@ static void pictures_are_hpct_resizes(void **state)
         free(expected);
         free_pictures(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_hpct_resizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,9 +129,8 @@ static void check(const batch *b, bool wants_diff)
     assert_true(off <= 1e-6 * largest);
 }
 
-static void losses_match(void **state)
+TEST(losses_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(132); i++) {
         batch b = random_batch((hpct_backend_loss_form) (i % HPCT_BACKEND_LOSS_FORMS), i);
         if (i % 11 == 0)
@@ -144,10 +143,4 @@ static void losses_match(void **state)
         hpct_backend_host_release(b.labels);
         hpct_backend_host_release(b.weights);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(losses_match)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void drop(uint64_t seed, int64_t step, int64_t first, float *dst)
     op->class->destroy(op);
 }
 
-static void draws_are_those_of_the_moment(void **state)
+TEST(draws_are_those_of_the_moment)
 {
     float called[COUNT], replayed[COUNT], other[COUNT];
     (void) state;
@@ -97,7 +97,7 @@ static void update(hpct_optimizer_kind kind, float rate, float bias_1, float bia
     record(false);
 }
 
-static void rates_are_those_of_the_moment(void **state)
+TEST(rates_are_those_of_the_moment)
 {
     static arenas called, replayed, other;
     (void) state;
@@ -112,9 +112,8 @@ static void rates_are_those_of_the_moment(void **state)
 }
 
 /* So that nothing is told between them. */
-static void steps_of_one_rate_are_alike(void **state)
+TEST(steps_of_one_rate_are_alike)
 {
-    (void) state;
     for (int kind = 0; kind < HPCT_OPTIMIZER_KINDS; kind++) {
         hpct_backend_update_call first = {.kind = (hpct_optimizer_kind) kind,
                                           .learning_rate = 0.1F,
@@ -128,14 +127,4 @@ static void steps_of_one_rate_are_alike(void **state)
         bool alike = kind == HPCT_SGD || kind == HPCT_LARS || kind == HPCT_RMSPROP;
         assert_int_equal(a.rate == b.rate && a.bias_1 == b.bias_1 && a.bias_2 == b.bias_2, alike);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draws_are_those_of_the_moment),
-        cmocka_unit_test(rates_are_those_of_the_moment),
-        cmocka_unit_test(steps_of_one_rate_are_alike),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,7 @@ static int count_sums(const hpct_model *model)
     return count;
 }
 
-static void an_add_normalizes(void **state)
+TEST(an_add_normalizes)
 {
     static const int widths[] = {3, 8, 16, 40};
     (void) state;
@@ -153,9 +153,8 @@ static void an_add_normalizes(void **state)
 }
 
 /* What somebody else reads, or what is the model's result, is made where it is. */
-static void others_find_it_made(void **state)
+TEST(others_find_it_made)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("shared", HPCT_SHAPE(3, 3, 8));
     normalize(model, hpct_model_head(model), 0);
     int norm = hpct_model_head(model);
@@ -213,7 +212,7 @@ static void normalize_rows(const float *src, bool synchronized, float *dst, floa
     hpct_backend_host_release(scratch);
 }
 
-static void equal_replicas_have_the_same_statistics(void **state)
+TEST(equal_replicas_have_the_same_statistics)
 {
     static float src[ROWS * CHANNELS], alone[ROWS * CHANNELS], together[ROWS * CHANNELS];
     float moving[2][2 * CHANNELS];
@@ -230,7 +229,7 @@ static void equal_replicas_have_the_same_statistics(void **state)
 }
 
 /* As on a large device, where a thread that joins statistics has parts for more than one round. */
-static void many_parts_are_joined(void **state)
+TEST(many_parts_are_joined)
 {
     enum { CELLS = 4, PARTS = 150, MANY = PARTS * 1024 + 77 };
     (void) state;
@@ -323,7 +322,7 @@ static hpct_status no_other(void *argument, float *data, size_t count)
     return HPCT_OK;
 }
 
-static void normalizations_between_convolutions_match(void **state)
+TEST(normalizations_between_convolutions_match)
 {
     static const int widths[] = {3, 8, 19};
     hpct_backend other = cuda_backend_on_host;
@@ -361,7 +360,7 @@ static hpct_status add_ones(void *argument, float *data, size_t count)
     return HPCT_OK;
 }
 
-static void replicas_without_samples_know_the_bias(void **state)
+TEST(replicas_without_samples_know_the_bias)
 {
     hpct_backend other = cuda_backend_on_host;
     hpct_model *model = deep_model(8, true, true);
@@ -378,17 +377,4 @@ static void replicas_without_samples_know_the_bias(void **state)
     for (int c = 0; c < 8; c++)
         assert_true(fabsf(mean[c] - 0.01F * (1 + 3)) < 1e-5F);
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_add_normalizes),
-        cmocka_unit_test(others_find_it_made),
-        cmocka_unit_test(equal_replicas_have_the_same_statistics),
-        cmocka_unit_test(many_parts_are_joined),
-        cmocka_unit_test(normalizations_between_convolutions_match),
-        cmocka_unit_test(replicas_without_samples_know_the_bias),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

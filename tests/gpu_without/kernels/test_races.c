@@ -27,9 +27,8 @@ static void expect(race_case of, const char *words)
         fail_msg("case %d: '%s' was not found, but '%s'", of, words, found > 0 ? first : "nothing");
 }
 
-static void threads_of_a_block(void **state)
+TEST(threads_of_a_block)
 {
-    (void) state;
     expect(RACE_NONE, NULL);
     expect(RACE_NO_BARRIER, "writes 4 bytes (shared), which thread 0 of the same block read");
     expect(RACE_OVERWRITE, "writes 4 bytes (shared), which thread 0 of the same block read");
@@ -38,9 +37,8 @@ static void threads_of_a_block(void **state)
     expect(RACE_BETWEEN_WARPS, "of the same block");
 }
 
-static void blocks(void **state)
+TEST(blocks)
 {
-    (void) state;
     expect(RACE_BLOCKS_WRITE, "(global), which thread 0 of another block wrote");
     expect(RACE_BLOCKS_READ, "of another block read");
     expect(RACE_TICKET_NONE, NULL);
@@ -50,7 +48,7 @@ static void blocks(void **state)
 }
 
 /* A GPU ends there: the program traps. */
-static void traps(void **state)
+TEST(traps)
 {
     const race_case cases[] = {RACE_UNALIGNED, RACE_BEHIND};
     int status;
@@ -70,11 +68,6 @@ static void traps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_of_a_block),
-        cmocka_unit_test(blocks),
-        cmocka_unit_test(traps),
-    };
     hpct_race_found = count;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -112,9 +112,8 @@ static void check(const hpct_graph_window *w, int n, hpct_precision type, bool r
         free(others[i]);
 }
 
-static void drawn_windows_match(void **state)
+TEST(drawn_windows_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(120); i++) {
         int in[] = {pick(1, 12), pick(1, 12), pick(1, 3)};
         int kernel[] = {pick(1, 4), pick(1, HPCT_CUDA_SMALL_TAPS / in[2] / 4)};
@@ -131,9 +130,8 @@ static void drawn_windows_match(void **state)
 }
 
 /* The first layers of the two MNIST models, with more parts than one, and of one on CIFAR-10. */
-static void first_layers_match(void **state)
+TEST(first_layers_match)
 {
-    (void) state;
     int one[] = {1, 1}, three[] = {3, 3}, five[] = {5, 5};
     hpct_graph_window first = nn_window((int[]){28, 28, 1}, 32, three, one, false),
                       second = nn_window((int[]){28, 28, 1}, 32, five, one, false),
@@ -143,9 +141,8 @@ static void first_layers_match(void **state)
     check(&third, 1, HPCT_FP16, false, false);
 }
 
-static void others_do_not_fit(void **state)
+TEST(others_do_not_fit)
 {
-    (void) state;
     int one[] = {1, 1}, three[] = {3, 3}, seven[] = {7, 7};
     hpct_graph_window large = nn_window((int[]){28, 28, 3}, 32, seven, one, false),
                       many = nn_window((int[]){28, 28, 1}, 512, three, one, false),
@@ -160,14 +157,4 @@ static void others_do_not_fit(void **state)
     shapes[4].n = 1 << 20;
     for (int i = 0; i < 5; i++)
         assert_false(hpct_cuda_small_fits(&shapes[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drawn_windows_match),
-        cmocka_unit_test(first_layers_match),
-        cmocka_unit_test(others_do_not_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void all_have_nccl_or_none_takes_it(void **state)
+TEST(all_have_nccl_or_none_takes_it)
 {
-    (void) state;
     hpct_nccl_card cards[3];
     bool take = false;
     char why[256];
@@ -89,24 +88,12 @@ static void meet(int come, int expected)
     }
 }
 
-static void records_reach_all(void **state)
+TEST(records_reach_all)
 {
-    (void) state;
     meet(3, HPCT_OK);
 }
 
-static void who_is_missing_is_named(void **state)
+TEST(who_is_missing_is_named)
 {
-    (void) state;
     meet(2, HPCT_ERR_PEER);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_have_nccl_or_none_takes_it),
-        cmocka_unit_test(records_reach_all),
-        cmocka_unit_test(who_is_missing_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

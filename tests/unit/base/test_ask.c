@@ -21,7 +21,7 @@ static hpct_status run_shell(const parse_case *c, char *got, size_t size)
     return status;
 }
 
-static void what_it_prints_is_returned(void **state)
+TEST(what_it_prints_is_returned)
 {
     static const parse_case cases[] = {
         {"echo a; echo b", HPCT_OK, "a\nb\n"},
@@ -37,7 +37,7 @@ static void what_it_prints_is_returned(void **state)
     RUN_CASES(run_shell, cases);
 }
 
-static void a_program_that_is_missing_is_named(void **state)
+TEST(a_program_that_is_missing_is_named)
 {
     char text[16];
     char *const arguments[] = {"no-such-program", NULL};
@@ -45,11 +45,4 @@ static void a_program_that_is_missing_is_named(void **state)
     assert_int_equal(hpct_ask_run(&ask, text, sizeof text), HPCT_ERR_IO);
     /* "cannot be run: No such file"; under valgrind, whose vfork is a fork, "has failed" */
     assert_non_null(strstr(hpct_last_error(), "no-such-program "));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_it_prints_is_returned),
-                                       cmocka_unit_test(a_program_that_is_missing_is_named)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

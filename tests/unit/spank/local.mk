@@ -41,7 +41,7 @@ tests_unit_spank_test_removal_LDADD = $(spank_test_libs)
 tests_unit_spank_test_scale_LDADD = $(spank_test_libs)
 tests_unit_spank_test_script_lines_LDADD = $(spank_test_libs)
 tests_unit_spank_test_settings_LDADD = $(spank_test_libs)
-tests_unit_spank_test_share_LDADD = spank/libspank.la spank/libagree.la base/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+tests_unit_spank_test_share_LDADD = $(agree_test_libs)
 tests_unit_spank_test_tmpdir_LDADD = $(spank_test_libs)
 
 # NVML's stand-in, found as libnvidia-ml.so.1 in tests/gpu_without/libraries/.libs, and the machines that it describes.

@@ -37,7 +37,7 @@ static hpct_status describe(const hpct_cluster_environment *environment,
 static const hpct_spank_task_facts task3 = {
     .job = 42, .rank = 3, .local_rank = 1, .node = 1, .local_tasks = 2, .total_tasks = 4};
 
-static void task_config_has_gpu_data_and_tmpdir(void **state)
+TEST(task_config_has_gpu_data_and_tmpdir)
 {
     hpct_cluster_config *config = NULL;
     assert_int_equal(describe(ENV(STEP, "SLURMD_NODENAME=node1", "CUDA_VISIBLE_DEVICES=0,1"), task3,
@@ -56,7 +56,7 @@ static void task_config_has_gpu_data_and_tmpdir(void **state)
     hpct_cluster_config_free(config);
 }
 
-static void layouts_that_slurm_contradicts_are_rejected(void **state)
+TEST(layouts_that_slurm_contradicts_are_rejected)
 {
     hpct_cluster_config *config = NULL;
     hpct_spank_task_facts facts = task3;
@@ -105,7 +105,7 @@ static hpct_status stage_together(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void nodes_stage_together_if_trusted_or_asked(void **state)
+TEST(nodes_stage_together_if_trusted_or_asked)
 {
     static const parse_case cases[] = {
         {"auto", HPCT_OK, "together", true},
@@ -120,7 +120,7 @@ static void nodes_stage_together_if_trusted_or_asked(void **state)
 }
 
 /* SPANK counts within the component, the variables through all of them. */
-static void task_config_of_a_heterogeneous_component(void **state)
+TEST(task_config_of_a_heterogeneous_component)
 {
     hpct_cluster_config *config = NULL;
     hpct_spank_task_facts second = {
@@ -145,7 +145,7 @@ static void task_config_of_a_heterogeneous_component(void **state)
     assert_non_null(strstr(hpct_last_error(), "of a component"));
 }
 
-static void config_file_is_written_with_mode_0600(void **state)
+TEST(config_file_is_written_with_mode_0600)
 {
     char folder[] = "/tmp/hpc-train-write.XXXXXX", command[PATH_MAX], *path = NULL, text[64];
     struct stat info;
@@ -166,16 +166,4 @@ static void config_file_is_written_with_mode_0600(void **state)
     assert_int_equal(system(command), 0);
     assert_int_equal(hpct_spank_private_write(folder, "config.3.7.json", "{}", &path), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), folder));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(task_config_has_gpu_data_and_tmpdir),
-        cmocka_unit_test(layouts_that_slurm_contradicts_are_rejected),
-        cmocka_unit_test(task_config_of_a_heterogeneous_component),
-        cmocka_unit_test(nodes_stage_together_if_trusted_or_asked),
-        cmocka_unit_test(config_file_is_written_with_mode_0600),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static hpct_status check_given(const parse_case *c, char *got, size_t size)
 #define LINE "--hpc-train-stage=/b job.sh"
 #define TWICE "--hpc-train-stage=/a --hpc-train-stage /b"
 
-static void second_values_in_one_place_are_rejected(void **state)
+TEST(second_values_in_one_place_are_rejected)
 {
     const hpct_cluster_environment *job =
         ENV("SLURM_SPANK__SLURM_SPANK_OPTION_spank_hpc_train_hpc_train_stage=/a");
@@ -59,12 +59,4 @@ static void second_values_in_one_place_are_rejected(void **state)
     };
     RUN_CASES(check_given, cases);
     assert_null(strstr(hpct_last_error(), "list"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(second_values_in_one_place_are_rejected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static hpct_status choose(const parse_case *c, char *got, size_t size)
     return status;
 }
 
-static void gpus_are_chosen_by_local_rank_or_map(void **state)
+TEST(gpus_are_chosen_by_local_rank_or_map)
 {
     static const parse_case cases[] = {
         {"rank", HPCT_OK, "0", 0, "0,1"},
@@ -34,12 +34,4 @@ static void gpus_are_chosen_by_local_rank_or_map(void **state)
         {"map:0", HPCT_ERR_CONFIG, NULL, 0, NULL},
     };
     RUN_CASES(choose, cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpus_are_chosen_by_local_rank_or_map),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static hpct_status components(const parse_case *c, char *got, size_t size)
     return accepted_if(hpct_spank_nodes_asked_parts(split_words(&w, c->text)));
 }
 
-static void srun_options_say_several_nodes(void **state)
+TEST(srun_options_say_several_nodes)
 {
     static const parse_case cases[] = {
         {"srun -N2 true", HPCT_OK},
@@ -41,7 +41,7 @@ static void srun_options_say_several_nodes(void **state)
     RUN_CASES(several, cases);
 }
 
-static void a_colon_separates_components(void **state)
+TEST(a_colon_separates_components)
 {
     static const parse_case cases[] = {
         {"srun -N1 a : b", HPCT_OK},
@@ -78,7 +78,7 @@ static hpct_status array(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void sbatch_options_or_its_script_say_array(void **state)
+TEST(sbatch_options_or_its_script_say_array)
 {
     scripts paths;
     write_script(paths.array,
@@ -106,14 +106,4 @@ static void sbatch_options_or_its_script_say_array(void **state)
     RUN_CASES(array, cases);
     unlink(paths.array);
     unlink(paths.other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(srun_options_say_several_nodes),
-        cmocka_unit_test(a_colon_separates_components),
-        cmocka_unit_test(sbatch_options_or_its_script_say_array),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static hpct_status resolve_on(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void command_line_overrides_environment_overrides_default(void **state)
+TEST(command_line_overrides_environment_overrides_default)
 {
     const parse_case cases[] = {
         {"", HPCT_OK, "off", false, NO_ENV},
@@ -62,7 +62,7 @@ static void command_line_overrides_environment_overrides_default(void **state)
     RUN_CASES(resolve_on, cases);
 }
 
-static void unset_values_come_from_the_environment_or_defaults(void **state)
+TEST(unset_values_come_from_the_environment_or_defaults)
 {
     hpct_spank_options options = {0};
     hpct_spank_choices choices = {0};
@@ -97,7 +97,7 @@ static hpct_status check_option(const parse_case *c, char *got, size_t size)
     return hpct_spank_option_check((hpct_spank_option) c->number, c->text);
 }
 
-static void invalid_values_are_rejected(void **state)
+TEST(invalid_values_are_rejected)
 {
 #define WRONG(option, text, words)                                                                 \
     {                                                                                              \
@@ -169,7 +169,7 @@ static void invalid_values_are_rejected(void **state)
     RUN_CASES(check_option, cases);
 }
 
-static void errors_name_the_variable(void **state)
+TEST(errors_name_the_variable)
 {
     hpct_spank_options options = {0};
     hpct_spank_choices choices = {0};
@@ -178,7 +178,7 @@ static void errors_name_the_variable(void **state)
     assert_int_equal(strncmp(hpct_last_error(), "HPC_TRAIN_PORT: ", 16), 0);
 }
 
-static void hide_conflicts_with_bind_none(void **state)
+TEST(hide_conflicts_with_bind_none)
 {
     hpct_spank_options options = {0};
     hpct_spank_choices choices = {0};
@@ -189,16 +189,4 @@ static void hide_conflicts_with_bind_none(void **state)
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-hide"));
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-bind=none"));
     free_options(&options);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(command_line_overrides_environment_overrides_default),
-        cmocka_unit_test(unset_values_come_from_the_environment_or_defaults),
-        cmocka_unit_test(invalid_values_are_rejected),
-        cmocka_unit_test(errors_name_the_variable),
-        cmocka_unit_test(hide_conflicts_with_bind_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

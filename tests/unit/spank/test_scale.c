@@ -130,7 +130,7 @@ static int start_with(environment *e)
     return state;
 }
 
-static void a_step_of_eighty_thousand(void **state)
+TEST(a_step_of_eighty_thousand)
 {
     char folder[] = "/tmp/hpc-train-scale.XXXXXX", command[64], *file = NULL, *json = NULL;
     environment e = {0};
@@ -177,7 +177,7 @@ static void a_step_of_eighty_thousand(void **state)
 }
 
 /* The largest that are still set: both texts just below their bounds. */
-static void the_kernel_takes_the_largest_variables(void **state)
+TEST(the_kernel_takes_the_largest_variables)
 {
     environment e = {0};
     char *json = malloc(HPCT_CLUSTER_MAX_CONFIG_VARIABLE + 1),
@@ -194,13 +194,4 @@ static void the_kernel_takes_the_largest_variables(void **state)
     forget(&e);
     free(json);
     free(tf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_of_eighty_thousand),
-        cmocka_unit_test(the_kernel_takes_the_largest_variables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

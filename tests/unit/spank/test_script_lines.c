@@ -25,7 +25,7 @@ static hpct_status script(const parse_case *c, char *got, size_t size)
     return status;
 }
 
-static void lines_that_sbatch_does_not_read_are_refused(void **state)
+TEST(lines_that_sbatch_does_not_read_are_refused)
 {
     static const parse_case cases[] = {
         {"#!/bin/sh\n\n# x\n#SBATCH --hpc-train\nsrun a\n", HPCT_OK, NULL, 0, NULL},
@@ -51,12 +51,4 @@ static void lines_that_sbatch_does_not_read_are_refused(void **state)
         {"#!/bin/sh\nsrun a\n", HPCT_OK, NULL, 1, NULL},
     };
     RUN_CASES(script, cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_that_sbatch_does_not_read_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static hpct_status read_settings(char *const *arguments, hpct_spank_settings *se
 #define ARGUMENTS(...) ((char *const[]){__VA_ARGS__, NULL})
 #define S(text) ((char[]){text})
 
-static void settings_have_defaults_and_are_read(void **state)
+TEST(settings_have_defaults_and_are_read)
 {
     hpct_spank_settings settings;
     assert_int_equal(hpct_spank_settings_read(0, NULL, &settings), HPCT_OK);
@@ -51,7 +51,7 @@ static void settings_have_defaults_and_are_read(void **state)
 
 /* The comments of hpc-train.conf: what is written there is right, and what bounds nothing is the
  * default. */
-static void examples_of_the_shipped_file_are_valid(void **state)
+TEST(examples_of_the_shipped_file_are_valid)
 {
     char path[512], line[512], *examples[32], *defaults[32];
     int count = 0, kept = 0;
@@ -102,7 +102,7 @@ static hpct_status read_line(const parse_case *c, char *got, size_t size)
     return status;
 }
 
-static void invalid_settings_are_rejected(void **state)
+TEST(invalid_settings_are_rejected)
 {
     static const parse_case cases[] = {
         {"tmpdir", HPCT_ERR_CONFIG, "plugstack.conf"},
@@ -131,14 +131,4 @@ static void invalid_settings_are_rejected(void **state)
         {"log=info log=info", HPCT_ERR_CONFIG, "twice"},
     };
     RUN_CASES(read_line, cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_have_defaults_and_are_read),
-        cmocka_unit_test(examples_of_the_shipped_file_are_valid),
-        cmocka_unit_test(invalid_settings_are_rejected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static hpct_status killed_work(void *context, hpct_spank_share *s)
     return HPCT_OK;
 }
 
-static void one_works_for_all(void **state)
+TEST_WITH(one_works_for_all, setup, teardown)
 {
     int good = 0, bad = 0;
     run_tasks(short_work, 5, "", &good, &bad);
@@ -111,7 +111,7 @@ static void one_works_for_all(void **state)
     assert_false(hpct_spank_share_first(share, HPCT_SPANK_SHARE_REPORTED));
 }
 
-static void all_learn_of_a_failure(void **state)
+TEST_WITH(all_learn_of_a_failure, setup, teardown)
 {
     int good = 0, bad = 0;
     run_tasks(failing_work, 5, "no such data", &good, &bad);
@@ -119,14 +119,14 @@ static void all_learn_of_a_failure(void **state)
     assert_int_equal(*calls, 1);
 }
 
-static void waiting_goes_on_with_progress(void **state)
+TEST_WITH(waiting_goes_on_with_progress, setup, teardown)
 {
     int good = 0, bad = 0;
     run_tasks(long_work, 2, "", &good, &bad);
     assert_int_equal(good, 4);
 }
 
-static void waiting_ends_without_progress(void **state)
+TEST_WITH(waiting_ends_without_progress, setup, teardown)
 {
     int good = 0, bad = 0;
     double start = now();
@@ -137,7 +137,7 @@ static void waiting_ends_without_progress(void **state)
     assert_true(now() - start < 10);
 }
 
-static void a_killed_worker_is_noticed_at_once(void **state)
+TEST_WITH(a_killed_worker_is_noticed_at_once, setup, teardown)
 {
     int good = 0, bad = 0;
     double start = now();
@@ -148,7 +148,7 @@ static void a_killed_worker_is_noticed_at_once(void **state)
 }
 
 /* The mutex comes first in the share; the worker is done when a task dies that only reads. */
-static void a_killed_reader_spoils_nothing(void **state)
+TEST_WITH(a_killed_reader_spoils_nothing, setup, teardown)
 {
     int good = 0, bad = 0;
     assert_int_equal(
@@ -196,7 +196,7 @@ static hpct_status run_helper(const char *script, int stall_seconds)
     return status;
 }
 
-static void the_helper_is_called_as_told(void **state)
+TEST_WITH(the_helper_is_called_as_told, setup, teardown)
 {
     setenv("LD_PRELOAD_TEST", "1", 1);
     int first = open("/proc/version", O_RDONLY), secret = dup2(first, 20); /* not close-on-exec */
@@ -221,7 +221,7 @@ static void the_helper_is_called_as_told(void **state)
     close(secret);
 }
 
-static void the_helpers_end_is_told(void **state)
+TEST_WITH(the_helpers_end_is_told, setup, teardown)
 {
     assert_int_equal(run_helper("exit 66", 10), HPCT_ERR_NO_INPUT);
     assert_int_equal(run_helper("kill -KILL $$", 10), HPCT_ERR_IO);
@@ -235,7 +235,7 @@ static void the_helpers_end_is_told(void **state)
     assert_int_equal(hpct_spank_stage_run_work(&run, share), HPCT_ERR_CONFIG);
 }
 
-static void a_stopped_helper_is_ended(void **state)
+TEST_WITH(a_stopped_helper_is_ended, setup, teardown)
 {
     double start = now();
     assert_int_equal(run_helper("kill -STOP $$; sleep 100", 1), HPCT_ERR_IO);
@@ -243,7 +243,7 @@ static void a_stopped_helper_is_ended(void **state)
     assert_true(now() - start < 60);
 }
 
-static void a_helper_that_does_not_end_is_ended(void **state)
+TEST_WITH(a_helper_that_does_not_end_is_ended, setup, teardown)
 {
     double start = now();
     assert_int_equal(run_helper("exec 3>&- sleep 100", 1), HPCT_ERR_IO);
@@ -251,7 +251,7 @@ static void a_helper_that_does_not_end_is_ended(void **state)
     assert_true(now() - start < 60);
 }
 
-static void a_lost_status_is_no_success(void **state)
+TEST_WITH(a_lost_status_is_no_success, setup, teardown)
 {
     signal(SIGCHLD, SIG_IGN);
     hpct_status status = run_helper("exit 66", 10);
@@ -279,7 +279,7 @@ static int listen_on(int family, int port)
     return fd;
 }
 
-static void ports_in_use_are_named(void **state)
+TEST(ports_in_use_are_named)
 {
     int port = 21000 + (int) (getpid() % 5000);
     int fd = listen_on(AF_INET, port);
@@ -301,7 +301,7 @@ static void ports_in_use_are_named(void **state)
 
 /* ---- turns ---- */
 
-static void node_reports_are_staggered(void **state)
+TEST(node_reports_are_staggered)
 {
     int at_once = 0, most = 0, per_tenth[20] = {0};
     for (uint32_t node = 0; node < 10000; node++) {
@@ -317,26 +317,4 @@ static void node_reports_are_staggered(void **state)
     assert_int_equal(hpct_spank_turn_ms(15, 16), 0);
     assert_int_equal(hpct_spank_turn_ms(5, 3), 0);
     assert_int_equal(hpct_spank_turn_ms(UINT32_MAX - 1, UINT32_MAX), 1999);
-}
-
-#define WITH_SHARE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_SHARE(one_works_for_all),
-        WITH_SHARE(all_learn_of_a_failure),
-        WITH_SHARE(waiting_goes_on_with_progress),
-        WITH_SHARE(waiting_ends_without_progress),
-        WITH_SHARE(a_killed_worker_is_noticed_at_once),
-        WITH_SHARE(a_killed_reader_spoils_nothing),
-        WITH_SHARE(the_helper_is_called_as_told),
-        WITH_SHARE(the_helpers_end_is_told),
-        WITH_SHARE(a_stopped_helper_is_ended),
-        WITH_SHARE(a_helper_that_does_not_end_is_ended),
-        WITH_SHARE(a_lost_status_is_no_success),
-        cmocka_unit_test(node_reports_are_staggered),
-        cmocka_unit_test(ports_in_use_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static hpct_status speak(void *context)
                                  : hpct_fail(HPCT_ERR_CONFIG, "said %d", *(int *) context);
 }
 
-static void lines_and_status_are_returned(void **state)
+TEST(lines_and_status_are_returned)
 {
     int number = 0;
     assert_int_equal(run(speak, &number, 100), HPCT_OK);
@@ -57,7 +57,7 @@ static hpct_status speak_for_ever(void *context)
     return HPCT_OK;
 }
 
-static void timeout_is_enforced(void **state)
+TEST(timeout_is_enforced)
 {
     assert_int_equal(run(speak_for_ever, NULL, 300), HPCT_OK);
     assert_true(strlen(heard) > 60000 && strlen(heard) < 140000);
@@ -71,7 +71,7 @@ static hpct_status stop_itself(void *context)
     return *(int *) context == 0 ? HPCT_OK : HPCT_ERR_IO;
 }
 
-static void stopped_child_is_killed_in_time(void **state)
+TEST(stopped_child_is_killed_in_time)
 {
     int number = 0;
     assert_int_equal(run(stop_itself, &number, 1), HPCT_ERR_STOPPED);
@@ -86,7 +86,7 @@ static hpct_status die(void *context)
     return HPCT_OK;
 }
 
-static void killed_child_is_an_error(void **state)
+TEST(killed_child_is_an_error)
 {
     int number = SIGKILL;
     assert_int_equal(run(die, &number, 100), HPCT_ERR_IO);
@@ -106,7 +106,7 @@ static hpct_status look_at_files(void *context)
                : hpct_fail(HPCT_ERR_IO, "it has the pipe");
 }
 
-static void descriptors_are_not_inherited(void **state)
+TEST(descriptors_are_not_inherited)
 {
     int fds[2];
     assert_int_equal(pipe(fds), 0);
@@ -129,7 +129,7 @@ static hpct_status who(void *context)
                : HPCT_ERR_IO;
 }
 
-static void child_drops_privileges(void **state)
+TEST(child_drops_privileges)
 {
     hpct_spank_person person = {.uid = 12345, .gid = 12346};
     const hpct_spank_timed_child timed_child = {
@@ -137,17 +137,4 @@ static void child_drops_privileges(void **state)
     if (getuid() != 0)
         skip();
     assert_int_equal(hpct_spank_timed_child_run(timed_child), HPCT_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_and_status_are_returned),
-        cmocka_unit_test(timeout_is_enforced),
-        cmocka_unit_test(stopped_child_is_killed_in_time),
-        cmocka_unit_test(killed_child_is_an_error),
-        cmocka_unit_test(descriptors_are_not_inherited),
-        cmocka_unit_test(child_drops_privileges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@
 #define shell place_shell
 #define exists place_exists
 
-static void a_directory_is_made_and_removed(void **state)
+TEST(a_directory_is_made_and_removed)
 {
     struct stat info;
     umask(077);
@@ -48,7 +48,7 @@ static void a_directory_is_made_and_removed(void **state)
     assert_int_equal(hpct_spank_tmpdir_remove(in("%s/none", base), 42), HPCT_OK);
 }
 
-static void jobs_do_not_touch_one_another(void **state)
+TEST(jobs_do_not_touch_one_another)
 {
     char *path = hpct_spank_tmpdir_path("/p", 42);
     assert_string_equal(path, "/p/42");
@@ -61,7 +61,7 @@ static void jobs_do_not_touch_one_another(void **state)
     assert_int_equal(hpct_spank_tmpdir_remove(parent, 421), HPCT_OK);
 }
 
-static void links_are_removed_and_not_followed(void **state)
+TEST(links_are_removed_and_not_followed)
 {
     assert_int_equal(hpct_spank_tmpdir_make(parent, 1, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/precious && touch %s/precious/file", base, base));
@@ -81,7 +81,7 @@ static void links_are_removed_and_not_followed(void **state)
     assert_int_equal(hpct_spank_tmpdir_remove(parent, 8), HPCT_OK);
 }
 
-static void what_another_user_left_is_removed(void **state)
+TEST(what_another_user_left_is_removed)
 {
     if (geteuid() != 0)
         skip();
@@ -95,7 +95,7 @@ static void what_another_user_left_is_removed(void **state)
     shell(in("test -z \"$(ls -A %s)\"", parent));
 }
 
-static void unsafe_parents_are_refused(void **state)
+TEST(unsafe_parents_are_refused)
 {
     struct stat info;
     shell(
@@ -128,7 +128,7 @@ static void unsafe_parents_are_refused(void **state)
     assert_int_equal(info.st_mode & 07777, 0777);
 }
 
-static void steps_may_race(void **state)
+TEST(steps_may_race)
 {
     for (uint32_t job = 100; job < 120; job++) {
         int failed = 0;
@@ -149,7 +149,7 @@ static void steps_may_race(void **state)
     shell(in("test -z \"$(ls -A %s)\"", parent)); /* no half-made ones stay */
 }
 
-static void leftovers_are_removed_later(void **state)
+TEST(leftovers_are_removed_later)
 {
     assert_int_equal(hpct_spank_tmpdir_make(parent, 12, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/.gone-13-1/deep/er && touch %s/.gone-13-1/file %s/12/file", parent,
@@ -161,7 +161,7 @@ static void leftovers_are_removed_later(void **state)
     hpct_spank_tmpdir_sweep(in("%s/none", base));
 }
 
-static void incomplete_directories_are_removed_with_the_job(void **state)
+TEST(incomplete_directories_are_removed_with_the_job)
 {
     assert_int_equal(hpct_spank_tmpdir_make(parent, 14, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/.new-14-1/full %s/.new-14-%d %s/.new-15-1 %s/.new-140-1", parent, parent,
@@ -176,7 +176,7 @@ static void incomplete_directories_are_removed_with_the_job(void **state)
     shell(in("rmdir %s/.new-15-1 %s/.new-140-1", parent, parent));
 }
 
-static void reboot_moves_old_directories_aside(void **state)
+TEST(reboot_moves_old_directories_aside)
 {
     struct stat info;
     shell(in("rm -rf %s", parent));
@@ -209,7 +209,7 @@ static void reboot_moves_old_directories_aside(void **state)
     }
 }
 
-static void invisible_directory_is_an_error(void **state)
+TEST(invisible_directory_is_an_error)
 {
     assert_int_equal(hpct_spank_tmpdir_check(in("%s/none", parent)), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "/none was made, but the tasks do not see it"));
@@ -218,7 +218,7 @@ static void invisible_directory_is_an_error(void **state)
     assert_int_equal(hpct_spank_tmpdir_check("/proc/version/x"), HPCT_ERR_IO);
 }
 
-static void network_file_systems_are_known(void **state)
+TEST(network_file_systems_are_known)
 {
     assert_string_equal(hpct_spank_network_file_system(0x6969), "NFS");
     assert_string_equal(hpct_spank_network_file_system(0x0bd00bd0), "Lustre");
@@ -230,18 +230,5 @@ static void network_file_systems_are_known(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_directory_is_made_and_removed),
-        cmocka_unit_test(jobs_do_not_touch_one_another),
-        cmocka_unit_test(links_are_removed_and_not_followed),
-        cmocka_unit_test(what_another_user_left_is_removed),
-        cmocka_unit_test(unsafe_parents_are_refused),
-        cmocka_unit_test(steps_may_race),
-        cmocka_unit_test(leftovers_are_removed_later),
-        cmocka_unit_test(incomplete_directories_are_removed_with_the_job),
-        cmocka_unit_test(reboot_moves_old_directories_aside),
-        cmocka_unit_test(invisible_directory_is_an_error),
-        cmocka_unit_test(network_file_systems_are_known),
-    };
-    return cmocka_run_group_tests(tests, place_setup, place_teardown);
+    return unit_run(place_setup, place_teardown);
 }

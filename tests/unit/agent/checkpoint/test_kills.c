@@ -97,9 +97,8 @@ static void kill_once(unsigned seed, double seconds)
         fail_msg("damaged: %s%s", folder_notes, hpct_last_error());
 }
 
-static void loads_after_every_kill(void **state)
+TEST(loads_after_every_kill)
 {
-    (void) state;
     bool all = getenv("HPC_TRAIN_LONG") != NULL;
     int kills = 0, most = all ? 100000 : unit_cases(1000);
     double end = now() + (all ? 1e9 : 12);
@@ -129,10 +128,4 @@ static void loads_after_every_kill(void **state)
     fclose(nowhere);
     munmap(shared, sizeof *shared);
     folder_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(loads_after_every_kill)};
-    return cmocka_run_group_tests_name("kills", tests, NULL, NULL);
 }

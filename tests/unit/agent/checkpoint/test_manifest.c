@@ -45,9 +45,8 @@ static hpct_status parse(const parse_case *c, char *got, size_t size)
 #define FILES(files) MANIFEST("7", "2", "\"state.json\"", STATE ", " files)
 #define NAMED(name) FILES("{\"name\": " name ", \"bytes\": 1, " HASH "}")
 
-static void refuses_what_is_not_a_manifest(void **state)
+TEST(refuses_what_is_not_a_manifest)
 {
-    (void) state;
     static const parse_case cases[] = {
         {MANIFEST("7", "2", "\"state.json\"", STATE), HPCT_OK, "7 2 1 state.json"},
         {NAMED("\"part-00000.safetensors\""), HPCT_OK, "7 2 2 state.json"},
@@ -97,9 +96,8 @@ static void refuses_what_is_not_a_manifest(void **state)
     RUN_CASES(parse, cases);
 }
 
-static void refuses_too_many_files(void **state)
+TEST(refuses_too_many_files)
 {
-    (void) state;
     hpct_ckpt_manifest manifest;
     json_t *files = json_array(), *none = json_object();
     for (int i = 0; i < HPCT_CKPT_STORE_MAX_PARTS + 2; i++)
@@ -116,9 +114,8 @@ static void refuses_too_many_files(void **state)
 }
 
 /* Any change of a digit or letter is found by the check; of blanks none. */
-static void finds_every_change(void **state)
+TEST(finds_every_change)
 {
-    (void) state;
     hpct_ckpt_store_file files[] = {{"state.json", 20, {1, 2}},
                                     {"part-00000.safetensors", 99, {3, 4}}};
     hpct_ckpt_manifest manifest = {.step = 1234567890, .sequence = 7, .files = files, .count = 2};
@@ -148,9 +145,8 @@ static void finds_every_change(void **state)
     free(text);
 }
 
-static void writes_no_wrong_manifest(void **state)
+TEST(writes_no_wrong_manifest)
 {
-    (void) state;
     char *text;
     hpct_ckpt_store_file twice[] = {{"a", 1, {0, 0}}, {"b", 1, {0, 0}}, {"a", 1, {0, 0}}};
     hpct_ckpt_manifest manifest = {.files = twice, .count = 3, .state = 1};
@@ -160,9 +156,8 @@ static void writes_no_wrong_manifest(void **state)
     assert_int_equal(hpct_ckpt_manifest_format(&text, &manifest), HPCT_ERR_USAGE);
 }
 
-static void reads_the_best_it_wrote(void **state)
+TEST(reads_the_best_it_wrote)
 {
-    (void) state;
     char *text;
     int64_t step = 0, sequence = 0;
     assert_int_equal(hpct_ckpt_manifest_format_best(&text, 12, 34), HPCT_OK);
@@ -173,16 +168,4 @@ static void reads_the_best_it_wrote(void **state)
     assert_int_equal(hpct_ckpt_manifest_parse_best(&step, &sequence, text, strlen(text)),
                      HPCT_ERR_DATA);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_what_is_not_a_manifest),
-        cmocka_unit_test(refuses_too_many_files),
-        cmocka_unit_test(finds_every_change),
-        cmocka_unit_test(writes_no_wrong_manifest),
-        cmocka_unit_test(reads_the_best_it_wrote),
-    };
-    return cmocka_run_group_tests_name("manifest", tests, NULL, NULL);
 }

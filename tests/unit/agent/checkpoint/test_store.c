@@ -50,9 +50,8 @@ static void assert_error(const char *words)
 
 /* ---- tensors ---- */
 
-static void gives_back_all_types_and_shapes(void **state)
+TEST_WITH(gives_back_all_types_and_shapes, setup, teardown)
 {
-    (void) state;
     float f32[] = {1.5f, -2.0f, 3.25f};
     double f64[] = {1e300, -0.0};
     int64_t i64[] = {INT64_MIN, 7, INT64_MAX, 0};
@@ -90,9 +89,8 @@ static void gives_back_all_types_and_shapes(void **state)
     hpct_ckpt_free(c);
 }
 
-static void checks_what_is_asked_for(void **state)
+TEST_WITH(checks_what_is_asked_for, setup, teardown)
 {
-    (void) state;
     static float data[16];
     hpct_ckpt *c;
     save(1, 1, false);
@@ -136,9 +134,8 @@ static hpct_status join(const int64_t slices[][3], int count, hpct_ckpt **out)
     return hpct_ckpt_store_load(out, dir, folder_note, NULL);
 }
 
-static void joins_slices_and_reads_any_rows(void **state)
+TEST_WITH(joins_slices_and_reads_any_rows, setup, teardown)
 {
-    (void) state;
     hpct_ckpt *c;
     static const int64_t slices[][3] = {{3, 6, 6}, {0, 1, 6}, {1, 1, 6}, {1, 3, 6}, {6, 6, 6}};
     assert_int_equal(join(slices, 5, &c), HPCT_OK);
@@ -160,9 +157,8 @@ static void joins_slices_and_reads_any_rows(void **state)
     hpct_ckpt_free(c);
 }
 
-static void refuses_gaps_overlaps_and_doubles(void **state)
+TEST_WITH(refuses_gaps_overlaps_and_doubles, setup, teardown)
 {
-    (void) state;
     static const struct {
         int64_t slices[3][3];
         int count;
@@ -185,9 +181,8 @@ static void refuses_gaps_overlaps_and_doubles(void **state)
     }
 }
 
-static void refuses_wrong_parts(void **state)
+TEST_WITH(refuses_wrong_parts, setup, teardown)
 {
-    (void) state;
     double data[4] = {0};
     hpct_ckpt_store_file file;
     const hpct_ckpt_store_tensor wrong[] = {
@@ -235,9 +230,8 @@ static void refuses_wrong_parts(void **state)
 
 /* ---- which one ---- */
 
-static void keeps_the_newest_and_the_best(void **state)
+TEST_WITH(keeps_the_newest_and_the_best, setup, teardown)
 {
-    (void) state;
     int64_t step;
     for (int i = 1; i <= 6; i++)
         save(10 * i, i, i == 2);
@@ -252,9 +246,8 @@ static void keeps_the_newest_and_the_best(void **state)
 }
 
 /* The best one is older than the newest: the oldest stays, and the others go. */
-static void with_a_damaged_best_file_the_oldest_stays(void **state)
+TEST_WITH(with_a_damaged_best_file_the_oldest_stays, setup, teardown)
 {
-    (void) state;
     static const char *const damaged[] = {"",
                                           "{",
                                           "null",
@@ -276,9 +269,8 @@ static void with_a_damaged_best_file_the_oldest_stays(void **state)
 }
 
 /* After going on from an older checkpoint, smaller steps are newer. */
-static void the_newest_is_the_one_committed_last(void **state)
+TEST_WITH(the_newest_is_the_one_committed_last, setup, teardown)
 {
-    (void) state;
     int64_t step;
     save(100, 1, false);
     save(200, 2, false);
@@ -292,9 +284,8 @@ static void the_newest_is_the_one_committed_last(void **state)
     assert_false(folder_has(dir, "step-0000000200/manifest.json"));
 }
 
-static void parts_of_a_later_step_stay(void **state)
+TEST_WITH(parts_of_a_later_step_stay, setup, teardown)
 {
-    (void) state;
     double data = 1;
     const hpct_ckpt_store_tensor t = {"a", HPCT_CKPT_STORE_F64, 0, {0}, 0, 0, &data};
     hpct_ckpt_store_file early, late;
@@ -310,9 +301,8 @@ static void parts_of_a_later_step_stay(void **state)
     assert_int_equal(folder_count(in("step-0000000100"), ""), 3);
 }
 
-static void a_step_is_replaced_by_its_next_attempt(void **state)
+TEST_WITH(a_step_is_replaced_by_its_next_attempt, setup, teardown)
 {
-    (void) state;
     double data = 1;
     const hpct_ckpt_store_tensor t = {"a", HPCT_CKPT_STORE_F64, 0, {0}, 0, 0, &data};
     hpct_ckpt_store_file file;
@@ -328,9 +318,8 @@ static void a_step_is_replaced_by_its_next_attempt(void **state)
     assert_int_equal(folder_count(in("step-0000000010"), ""), 4);
 }
 
-static void a_new_run_removes_what_others_left(void **state)
+TEST_WITH(a_new_run_removes_what_others_left, setup, teardown)
 {
-    (void) state;
     save(10, 1, false);
     hpct_ckpt_store_close(store);
     mkdir(in("step-0000000020"), 0777);
@@ -358,9 +347,8 @@ static void a_new_run_removes_what_others_left(void **state)
 
 /* ---- damage ---- */
 
-static void every_damage_is_named_and_the_one_before_taken(void **state)
+TEST_WITH(every_damage_is_named_and_the_one_before_taken, setup, teardown)
 {
-    (void) state;
     static const char *const names[] = {"part-00000.safetensors", "part-00001.safetensors",
                                         "state.json", "manifest.json"};
     save(10, 1, false);
@@ -399,9 +387,8 @@ static void every_damage_is_named_and_the_one_before_taken(void **state)
     }
 }
 
-static void damaged_ones_are_all_named(void **state)
+TEST_WITH(damaged_ones_are_all_named, setup, teardown)
 {
-    (void) state;
     save(10, 1, false);
     save(20, 2, false);
     folder_write(dir, "step-0000000010/state.json", "{}", 2);
@@ -417,9 +404,8 @@ static void damaged_ones_are_all_named(void **state)
 }
 
 /* A checkpoint whose files are gone does not count as one that is kept. */
-static void only_whole_ones_count_as_kept(void **state)
+TEST_WITH(only_whole_ones_count_as_kept, setup, teardown)
 {
-    (void) state;
     save(10, 1, false);
     save(20, 2, false);
     assert_int_equal(unlink(in("step-0000000020/part-00001.safetensors")), 0);
@@ -428,9 +414,8 @@ static void only_whole_ones_count_as_kept(void **state)
     assert_false(folder_has(dir, "step-0000000020/manifest.json"));
 }
 
-static void nothing_is_no_input(void **state)
+TEST_WITH(nothing_is_no_input, setup, teardown)
 {
-    (void) state;
     assert_int_equal(folder_load(dir, NULL), -HPCT_ERR_NO_INPUT);
     assert_int_equal(folder_load(in("none"), NULL), -HPCT_ERR_NO_INPUT);
     assert_int_equal(folder_load(in("step-0000000010"), NULL), -HPCT_ERR_NO_INPUT);
@@ -443,9 +428,8 @@ static void nothing_is_no_input(void **state)
                      HPCT_ERR_USAGE);
 }
 
-static void one_may_be_given(void **state)
+TEST_WITH(one_may_be_given, setup, teardown)
 {
-    (void) state;
     hpct_ckpt *c;
     save(10, 1, false);
     save(20, 2, false);
@@ -464,9 +448,8 @@ static void one_may_be_given(void **state)
 }
 
 /* hpct_ckpt_open reads headers only; what is damaged is found when it is read. */
-static void reading_verifies(void **state)
+TEST_WITH(reading_verifies, setup, teardown)
 {
-    (void) state;
     hpct_ckpt *c;
     size_t size;
     save(10, 1, false);
@@ -485,9 +468,8 @@ static void reading_verifies(void **state)
     hpct_ckpt_free(c);
 }
 
-static void pipes_and_folders_are_no_files(void **state)
+TEST_WITH(pipes_and_folders_are_no_files, setup, teardown)
 {
-    (void) state;
     save(10, 1, false);
     save(20, 2, false);
     assert_int_equal(unlink(in("step-0000000020/part-00000.safetensors")), 0);
@@ -528,9 +510,8 @@ static size_t place_of(const char *words)
     return (size_t) (at - printed);
 }
 
-static void lists_and_verifies(void **state)
+TEST_WITH(lists_and_verifies, setup, teardown)
 {
-    (void) state;
     command(hpct_checkpoint_list, HPCT_ERR_NO_INPUT);
     save(10, 11, true);
     save(20, 25, false);
@@ -551,9 +532,8 @@ static void lists_and_verifies(void **state)
     place_of("step-0000000010/part-00000.safetensors"); /* the others, too */
 }
 
-static void a_damaged_best_file_is_named(void **state)
+TEST_WITH(a_damaged_best_file_is_named, setup, teardown)
 {
-    (void) state;
     save(10, 1, true);
     folder_write(dir, "best.json", "{}", 2);
     command(hpct_checkpoint_verify, HPCT_ERR_DATA);
@@ -563,9 +543,8 @@ static void a_damaged_best_file_is_named(void **state)
     place_of("which one is the best is not known: ");
 }
 
-static void exports_weights_and_class_names(void **state)
+TEST_WITH(exports_weights_and_class_names, setup, teardown)
 {
-    (void) state;
     size_t size;
     float w[] = {1, 2, 3};
     unsigned char mask[] = {1};
@@ -598,34 +577,4 @@ static void exports_weights_and_class_names(void **state)
     assert_int_equal(data[size - 1], 1);
     free(data);
     free(path);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(gives_back_all_types_and_shapes),
-        TEST(checks_what_is_asked_for),
-        TEST(joins_slices_and_reads_any_rows),
-        TEST(refuses_gaps_overlaps_and_doubles),
-        TEST(refuses_wrong_parts),
-        TEST(keeps_the_newest_and_the_best),
-        TEST(with_a_damaged_best_file_the_oldest_stays),
-        TEST(the_newest_is_the_one_committed_last),
-        TEST(parts_of_a_later_step_stay),
-        TEST(a_step_is_replaced_by_its_next_attempt),
-        TEST(a_new_run_removes_what_others_left),
-        TEST(every_damage_is_named_and_the_one_before_taken),
-        TEST(damaged_ones_are_all_named),
-        TEST(only_whole_ones_count_as_kept),
-        TEST(nothing_is_no_input),
-        TEST(one_may_be_given),
-        TEST(reading_verifies),
-        TEST(pipes_and_folders_are_no_files),
-        TEST(lists_and_verifies),
-        TEST(a_damaged_best_file_is_named),
-        TEST(exports_weights_and_class_names),
-    };
-    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -33,9 +33,8 @@ static void check_rank_0(group *g, int code, const char *first, const char *seco
     g->pids[0] = -1;
 }
 
-static void standstill_reports_the_rank_waited_for(void **state)
+TEST(standstill_reports_the_rank_waited_for)
 {
-    (void) state;
     const int who[] = {2, 0};
     for (int i = 0; i < 2; i++) {
         group g = {.standstill_ms = 1200};
@@ -72,9 +71,8 @@ static void two_keep_the_others(hpct_comm_watch *watch, int rank)
     sleep_ms(50000);
 }
 
-static void standstill_reports_the_first_to_stop(void **state)
+TEST(standstill_reports_the_first_to_stop)
 {
-    (void) state;
     group g = {.standstill_ms = 1000};
     start(&g, two_keep_the_others, -1);
     check_others(
@@ -98,9 +96,8 @@ static void all_wait_and_nobody_reads(hpct_comm_watch *watch, int rank)
     all_wait_for_one(watch, rank);
 }
 
-static void full_stderr_does_not_block_the_watch(void **state)
+TEST(full_stderr_does_not_block_the_watch)
 {
-    (void) state;
     group g = {.standstill_ms = 0};
     const char *preloaded = getenv("LD_PRELOAD");
     if (preloaded != NULL && strstr(preloaded, "vgpreload") != NULL)
@@ -141,9 +138,8 @@ static void all_wait_for_devices(hpct_comm_watch *watch, int rank)
     sleep_ms(50000);
 }
 
-static void deadlock_of_all_ranks_names_none(void **state)
+TEST(deadlock_of_all_ranks_names_none)
 {
-    (void) state;
     group g = {.standstill_ms = 1000};
     start(&g, all_wait_for_the_rest, -1);
     check_others(&g, -1, HPCT_ERR_PEER,
@@ -170,9 +166,8 @@ static void one_goes_on(hpct_comm_watch *watch, int rank)
     hpct_comm_watch_stop(watch);
 }
 
-static void working_rank_may_be_slow(void **state)
+TEST(working_rank_may_be_slow)
 {
-    (void) state;
     group g = {.standstill_ms = 1000};
     char said[1024];
     start(&g, one_goes_on, -1);
@@ -182,9 +177,8 @@ static void working_rank_may_be_slow(void **state)
     }
 }
 
-static void standstill_timeout_can_be_disabled(void **state)
+TEST(standstill_timeout_can_be_disabled)
 {
-    (void) state;
     group g = {.standstill_ms = 0};
     char said[1024];
     blocking_rank = 2;
@@ -199,9 +193,8 @@ static void standstill_timeout_can_be_disabled(void **state)
     finish(&g, 1, said, sizeof said);
 }
 
-static void only_training_is_watched(void **state)
+TEST(only_training_is_watched)
 {
-    (void) state;
     hpct_waits waits;
     uint32_t before = hpct_read_progress(&waits);
     assert_int_equal(waits, HPCT_WAITS_UNSEEN);
@@ -215,18 +208,4 @@ static void only_training_is_watched(void **state)
     hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
     hpct_read_progress(&waits);
     assert_int_equal(waits, HPCT_WAITS_UNSEEN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(standstill_reports_the_rank_waited_for),
-        cmocka_unit_test(standstill_reports_the_first_to_stop),
-        cmocka_unit_test(full_stderr_does_not_block_the_watch),
-        cmocka_unit_test(deadlock_of_all_ranks_names_none),
-        cmocka_unit_test(working_rank_may_be_slow),
-        cmocka_unit_test(standstill_timeout_can_be_disabled),
-        cmocka_unit_test(only_training_is_watched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void ranks_join_and_leave(void **state)
+TEST(ranks_join_and_leave)
 {
-    (void) state;
     group g = {0};
     char said[1024];
     start(&g, leave_after_a_while, -1);
@@ -36,9 +35,8 @@ static void meet_often(hpct_comm_watch *watch, int rank)
     hpct_comm_watch_stop(watch);
 }
 
-static void barrier_waits_for_all_ranks(void **state)
+TEST(barrier_waits_for_all_ranks)
 {
-    (void) state;
     group g = {0};
     char said[1024];
     arrivals =
@@ -50,9 +48,8 @@ static void barrier_waits_for_all_ranks(void **state)
     munmap(arrivals, sizeof *arrivals);
 }
 
-static void killed_rank_is_reported(void **state)
+TEST(killed_rank_is_reported)
 {
-    (void) state;
     const int victims[] = {2, 0};
     for (int i = 0; i < 2; i++) {
         group g = {0};
@@ -66,9 +63,8 @@ static void killed_rank_is_reported(void **state)
     }
 }
 
-static void stopped_rank_is_reported_after_timeout(void **state)
+TEST(stopped_rank_is_reported_after_timeout)
 {
-    (void) state;
     const int victims[] = {3, 0};
     for (int i = 0; i < 2; i++) {
         group g = {0};
@@ -86,9 +82,8 @@ static void stopped_rank_is_reported_after_timeout(void **state)
     }
 }
 
-static void pausing_all_ranks_is_no_timeout(void **state)
+TEST(pausing_all_ranks_is_no_timeout)
 {
-    (void) state;
     group g = {0};
     char said[1024];
     start(&g, work_for_ever, -1);
@@ -124,9 +119,8 @@ static void abort_at_zero(hpct_comm_watch *watch, int rank)
     _exit(HPCT_ERR_IO);
 }
 
-static void abort_is_broadcast(void **state)
+TEST(abort_is_broadcast)
 {
-    (void) state;
     group g = {0};
     char said[1024];
     start(&g, abort_at_two, -1);
@@ -138,9 +132,8 @@ static void abort_is_broadcast(void **state)
 }
 
 /* Under valgrind (HPC_TRAIN_SHORT) and load the others take seconds to prove themselves. */
-static void missing_rank_is_reported_after_join_timeout(void **state)
+TEST(missing_rank_is_reported_after_join_timeout)
 {
-    (void) state;
     const int absent[] = {2, 0}, seconds = getenv("HPC_TRAIN_SHORT") != NULL ? 15 : 3;
     for (int i = 0; i < 2; i++) {
         group g = {.join_seconds = seconds};
@@ -173,9 +166,8 @@ static void make_hello(uint8_t hello[HPCT_AUTH_PROOF_HELLO], const hpct_auth *wi
 
 /* Noise; hellos of another key, another run and a rank that there is not; one that was overheard
  * and said again; a frame without any hello; and more who say nothing than are listened to. */
-static void unauthenticated_connections_are_ignored(void **state)
+TEST(unauthenticated_connections_are_ignored)
 {
-    (void) state;
     enum { SILENT = 3 * HPCT_NET_ACCEPTOR_PENDING };
     group g = {.join_seconds = 20};
     const hpct_auth_key other_key = {{9}};
@@ -216,9 +208,8 @@ static void unauthenticated_connections_are_ignored(void **state)
 }
 
 /* Rank 0 sleeps while rank 1 comes, gives up and comes again: the first time never counted. */
-static void hello_of_a_closed_connection_is_ignored(void **state)
+TEST(hello_of_a_closed_connection_is_ignored)
 {
-    (void) state;
     group g = {.join_seconds = 20};
     uint8_t hello[HPCT_AUTH_PROOF_HELLO];
     char said[1024];
@@ -237,20 +228,4 @@ static void hello_of_a_closed_connection_is_ignored(void **state)
         assert_string_equal(said, "");
     }
     assert_int_equal(waitpid(g.pids[3], NULL, 0), g.pids[3]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_join_and_leave),
-        cmocka_unit_test(killed_rank_is_reported),
-        cmocka_unit_test(stopped_rank_is_reported_after_timeout),
-        cmocka_unit_test(pausing_all_ranks_is_no_timeout),
-        cmocka_unit_test(abort_is_broadcast),
-        cmocka_unit_test(missing_rank_is_reported_after_join_timeout),
-        cmocka_unit_test(unauthenticated_connections_are_ignored),
-        cmocka_unit_test(hello_of_a_closed_connection_is_ignored),
-        cmocka_unit_test(barrier_waits_for_all_ranks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,8 @@ static float through(hpct_wire wire, float x)
 }
 
 #ifdef __FLT16_MANT_DIG__
-static void fp16_conversion_matches_the_compiler(void **state)
+TEST(fp16_conversion_matches_the_compiler)
 {
-    (void) state;
     uint64_t random = 1;
     for (int i = 0; i < unit_cases(200000); i++) {
         /* of all signs and fractions, from below the smallest half to just below 2^15 */
@@ -47,9 +46,8 @@ static void fp16_conversion_matches_the_compiler(void **state)
 #endif
 
 /* To the nearest multiple of the last of 8 bits, ties to even, which rint does. */
-static void bf16_rounds_to_nearest(void **state)
+TEST(bf16_rounds_to_nearest)
 {
-    (void) state;
     uint64_t random = 2;
     for (int i = 0; i < unit_cases(200000); i++) {
         float x = float_of(next_random(&random));
@@ -62,9 +60,8 @@ static void bf16_rounds_to_nearest(void **state)
     }
 }
 
-static void ties_go_to_even(void **state)
+TEST(ties_go_to_even)
 {
-    (void) state;
     assert_true(through(HPCT_WIRE_FP16, 2049.0f) == 2048.0f);
     assert_true(through(HPCT_WIRE_FP16, 2051.0f) == 2052.0f);
     assert_true(through(HPCT_WIRE_FP16, 0x1p-25f) == 0.0f);
@@ -73,9 +70,8 @@ static void ties_go_to_even(void **state)
     assert_true(through(HPCT_WIRE_BF16, 259.0f) == 260.0f);
 }
 
-static void nothing_overflows_in_fp16(void **state)
+TEST(nothing_overflows_in_fp16)
 {
-    (void) state;
     const float sizes[] = {3e38f, 1e30f, 65520.0f, 1.0f, 1e-6f, 1e-30f, FLT_MIN, 1e-40f};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         float in[3] = {sizes[i], -sizes[i], sizes[i] / 3}, message[3] = {0}, out[3];
@@ -86,9 +82,8 @@ static void nothing_overflows_in_fp16(void **state)
     }
 }
 
-static void zeros_and_nan(void **state)
+TEST(zeros_and_nan)
 {
-    (void) state;
     for (hpct_wire wire = HPCT_WIRE_BF16; wire <= HPCT_WIRE_FP16; wire++) {
         float in[5] = {0.0f, INFINITY, -INFINITY, NAN, 3.0f}, message[4] = {0}, out[5];
         hpct_comm_wire_encode(wire, 5, in, message);
@@ -103,9 +98,8 @@ static void zeros_and_nan(void **state)
 }
 
 /* Longer than a block, and than what threads share; one of the terms is where the sum goes. */
-static void sums(void **state)
+TEST(sums)
 {
-    (void) state;
     const size_t lengths[] = {0, 1, 17, 4097, 70001};
     uint64_t random = 3;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
@@ -126,19 +120,4 @@ static void sums(void **state)
         test_free(memory);
         test_free(message);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#ifdef __FLT16_MANT_DIG__
-        cmocka_unit_test(fp16_conversion_matches_the_compiler),
-#endif
-        cmocka_unit_test(bf16_rounds_to_nearest),
-        cmocka_unit_test(ties_go_to_even),
-        cmocka_unit_test(nothing_overflows_in_fp16),
-        cmocka_unit_test(zeros_and_nan),
-        cmocka_unit_test(sums),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

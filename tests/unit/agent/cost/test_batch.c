@@ -40,9 +40,8 @@ static void put_file(const char *folder, const char *name, const char *text)
     pictures_write(folder, name, text, strlen(text), false);
 }
 
-static void ranks_of_a_node_share(void **state)
+TEST(ranks_of_a_node_share)
 {
-    (void) state;
     static const bool here[5] = {true, true, false, true, true};
     static const bool same[5] = {true, false, true, true, false};
     static const hpct_comm_ops ops = {.name = "crowd", .allgather = crowd_allgather};
@@ -156,9 +155,8 @@ static bool undisturbed(void)
 /* Trains with what was chosen: the process grows by the need, to a fifth less (pages of buffers
  * that so few steps do not touch) and an eighth more; twice as many would not fit. `flip`: the
  * pipeline has buffers of its own. */
-static void the_plan_is_what_the_process_grows_by(void **state)
+TEST(the_plan_is_what_the_process_grows_by)
 {
-    (void) state;
     static const struct {
         hpct_optimizer_kind kind;
         bool flip;
@@ -196,9 +194,8 @@ static void the_plan_is_what_the_process_grows_by(void **state)
     }
 }
 
-static void batch_is_limited_by_the_data(void **state)
+TEST(batch_is_limited_by_the_data)
 {
-    (void) state;
     memory = 64 << 20;
     hpct_context *context = alone();
     hpct_model *model = cnn(HPCT_SGD);
@@ -221,7 +218,7 @@ static void batch_is_limited_by_the_data(void **state)
 }
 
 /* A row of numbers for each sample, in the model and beside it, for training and for evaluation. */
-static void rows_of_targets_are_counted(void **state)
+TEST(rows_of_targets_are_counted)
 {
     enum { SAMPLES = 1024, OUTPUTS = 10 };
     (void) state;
@@ -255,9 +252,8 @@ static void rows_of_targets_are_counted(void **state)
 }
 
 /* Nothing is trained with a batch that does not fit; the message names one that does. */
-static void too_large_batches_are_refused(void **state)
+TEST(too_large_batches_are_refused)
 {
-    (void) state;
     hpct_context *context = alone();
     hpct_model *model = cnn(HPCT_ADAM);
     hpct_dataset *data = made_up(3000, false);
@@ -305,16 +301,4 @@ static void too_large_batches_are_refused(void **state)
     hpct_model_free(model);
     hpct_model_free(other);
     hpct_context_close(context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_a_node_share),
-        cmocka_unit_test(the_plan_is_what_the_process_grows_by),
-        cmocka_unit_test(batch_is_limited_by_the_data),
-        cmocka_unit_test(rows_of_targets_are_counted),
-        cmocka_unit_test(too_large_batches_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

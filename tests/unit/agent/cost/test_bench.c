@@ -41,9 +41,8 @@ static void step(hpct_model *model, int n)
     assert_int_equal(hpct_model_update(model), HPCT_OK);
 }
 
-static void times_of_layers(void **state)
+TEST(times_of_layers)
 {
-    (void) state;
     enum { BATCH = 8, STEPS = 4 };
     static const int all[STEPS] = {0, 1, 2, 3};
     hpct_model *model = ready_model("mnist-cnn", BATCH);
@@ -84,9 +83,8 @@ static void times_of_layers(void **state)
     hpct_model_free(model);
 }
 
-static void table(void **state)
+TEST(table)
 {
-    (void) state;
     static const hpct_run_profile_row rows[] = {
         {.name = "conv2d",
          .type = "Conv2D",
@@ -117,9 +115,8 @@ static void table(void **state)
     free(text);
 }
 
-static void whole_bench(void **state)
+TEST(whole_bench)
 {
-    (void) state;
     char path[] = "/tmp/hpct-bench-XXXXXX", text[4096] = "";
     hpct_context *context;
     hpct_model *model = ready_model("mnist-convnet", 4);
@@ -142,14 +139,4 @@ static void whole_bench(void **state)
     assert_int_equal(hpct_bench(context, model, &options, &result), HPCT_ERR_USAGE);
     hpct_model_free(model);
     hpct_context_close(context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_of_layers),
-        cmocka_unit_test(table),
-        cmocka_unit_test(whole_bench),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

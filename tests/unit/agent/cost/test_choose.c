@@ -23,9 +23,8 @@ static bool takes(hpct_cost_scheme scheme, hpct_strategy_options given)
     return hpct_cost_candidate_is_allowed(candidate_of(scheme), &given);
 }
 
-static void candidates_follow_options(void **state)
+TEST(candidates_follow_options)
 {
-    (void) state;
     const hpct_strategy_options exact = {0}, lossy = {.allow_lossy = true};
     for (int i = 0; i < HPCT_COST_SCHEMES; i++) {
         assert_int_equal(takes((hpct_cost_scheme) i, exact),
@@ -93,9 +92,8 @@ static int hold(field *f, bool late)
 }
 
 /* Within 3 % of the best, whatever it is, whatever was foreseen. */
-static void the_best_wins(void **state)
+TEST(the_best_wins)
 {
-    (void) state;
     unsigned seed = 4711;
     for (int trial = 0; trial < unit_cases(3000); trial++) {
         field f = {.num = 1 + trial % HPCT_COST_CONTEST_MOST,
@@ -115,9 +113,8 @@ static void the_best_wins(void **state)
 }
 
 /* One block of the best is held up by others, whichever it is: it wins all the same. */
-static void one_disturbance_does_not_decide(void **state)
+TEST(one_disturbance_does_not_decide)
 {
-    (void) state;
     for (int at = 0; at < 12; at++) {
         field f = {.num = 3,
                    .truth = {16e-3, 8e-3, 10e-3},
@@ -129,9 +126,8 @@ static void one_disturbance_does_not_decide(void **state)
     }
 }
 
-static void the_simplest_of_equals(void **state)
+TEST(the_simplest_of_equals)
 {
-    (void) state;
     field f = {.num = 3,
                .truth = {10.1e-3, 10e-3, 10e-3},
                .foreseen = {10e-3, 8e-3, 9e-3},
@@ -143,9 +139,8 @@ static void the_simplest_of_equals(void **state)
 }
 
 /* What takes seconds a step on a slow link is not tried, and one that is alone is no contest. */
-static void hopeless_candidates_are_not_timed(void **state)
+TEST(hopeless_candidates_are_not_timed)
 {
-    (void) state;
     field f = {.num = 2, .truth = {2, 8e-3}, .foreseen = {1.9, 9e-3}, .disturbed = -1};
     assert_int_equal(hold(&f, false), 1);
     assert_int_equal(f.blocks, 2);
@@ -158,16 +153,4 @@ static void hopeless_candidates_are_not_timed(void **state)
     hpct_cost_contest none = {.num = 2};
     assert_true(hpct_cost_contest_is_over(&none, true));
     assert_int_equal(hpct_cost_contest_winner(&none), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(candidates_follow_options),
-        cmocka_unit_test(the_best_wins),
-        cmocka_unit_test(one_disturbance_does_not_decide),
-        cmocka_unit_test(the_simplest_of_equals),
-        cmocka_unit_test(hopeless_candidates_are_not_timed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static hpct_status judge(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void a_node_under_half_of_the_median_is_slow(void **state)
+TEST(a_node_under_half_of_the_median_is_slow)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"10 10 4 10", HPCT_OK, "n2 1 10.0", HPCT_COST_FIGURE_COMPUTE},
         {"10 10 5 10", HPCT_OK, " 0 10.0", HPCT_COST_FIGURE_COMPUTE}, /* half is not under half */
@@ -59,9 +58,8 @@ static void a_node_under_half_of_the_median_is_slow(void **state)
     RUN_CASES(judge, cases);
 }
 
-static void two_nodes_are_compared_with_each_other(void **state)
+TEST(two_nodes_are_compared_with_each_other)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"10 4", HPCT_OK, "n1 1 7.0", HPCT_COST_FIGURE_COMPUTE}, /* over half of the mean */
         {"4 10", HPCT_OK, "n0 1 7.0", HPCT_COST_FIGURE_COMPUTE},
@@ -73,9 +71,8 @@ static void two_nodes_are_compared_with_each_other(void **state)
     RUN_CASES(judge, cases);
 }
 
-static void what_is_not_known_is_not_slow(void **state)
+TEST(what_is_not_known_is_not_slow)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"10", HPCT_OK, " 0 nan", HPCT_COST_FIGURE_COMPUTE},
         {"-1 -1 -1", HPCT_OK, " 0 nan", HPCT_COST_FIGURE_LINK},
@@ -85,9 +82,8 @@ static void what_is_not_known_is_not_slow(void **state)
     RUN_CASES(judge, cases);
 }
 
-static void names_that_do_not_fit_are_counted(void **state)
+TEST(names_that_do_not_fit_are_counted)
 {
-    (void) state;
     hpct_cost_node_row rows[MOST] = {{{0}}};
     char text[60];
     for (int i = 0; i < MOST; i++) {
@@ -100,9 +96,8 @@ static void names_that_do_not_fit_are_counted(void **state)
 
 /* ---- pairs ---- */
 
-static void each_round_is_of_pairs(void **state)
+TEST(each_round_is_of_pairs)
 {
-    (void) state;
     for (int nodes = 2; nodes <= 101; nodes++) {
         int rounds = hpct_cost_pairs_rounds(nodes);
         assert_within(rounds, 1, HPCT_COST_PAIRS_MOST);
@@ -142,9 +137,8 @@ static void fill(hpct_cost_node_row *rows)
     strcpy(rows[1].scratch, "/scratch\xff: full");
 }
 
-static void slow_nodes_and_links_are_told(void **state)
+TEST(slow_nodes_and_links_are_told)
 {
-    (void) state;
     hpct_cost_node_row rows[3];
     const hpct_cost_pair none = {.node = -1};
     const hpct_cost_pair pairs[] = {{1, 1e-6, 1e9}, none,           {2, 1e-6, 1e8},
@@ -187,9 +181,8 @@ static void slow_nodes_and_links_are_told(void **state)
 
 /* ---- what a node measures ---- */
 
-static void rates_are_of_all_that_was_done(void **state)
+TEST(rates_are_of_all_that_was_done)
 {
-    (void) state;
     hpct_cpu_meter *meter;
     if (getenv("HPC_TRAIN_SHORT") != NULL)
         skip(); /* valgrind needs minutes for each product */
@@ -217,9 +210,8 @@ static int count_entries(const char *folder)
     return count - 2;
 }
 
-static void scratch_leaves_nothing(void **state)
+TEST(scratch_leaves_nothing)
 {
-    (void) state;
     char why[HPCT_COST_NODE_TEXT];
     const char *folder = pictures_folder();
     assert_true(hpct_cost_scratch_measure(folder, why, sizeof why) > 0);
@@ -231,9 +223,8 @@ static void scratch_leaves_nothing(void **state)
     assert_non_null(strstr(why, "/proc/self"));
 }
 
-static void scratch_is_where_the_job_has_it(void **state)
+TEST(scratch_is_where_the_job_has_it)
 {
-    (void) state;
     setenv("SLURM_TMPDIR", "/job", 1);
     setenv("TMPDIR", "/mine", 1);
     assert_string_equal(hpct_cost_scratch_folder(), "/job");
@@ -241,20 +232,4 @@ static void scratch_is_where_the_job_has_it(void **state)
     assert_string_equal(hpct_cost_scratch_folder(), "/mine");
     unsetenv("TMPDIR");
     assert_string_equal(hpct_cost_scratch_folder(), "/tmp");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_under_half_of_the_median_is_slow),
-        cmocka_unit_test(two_nodes_are_compared_with_each_other),
-        cmocka_unit_test(what_is_not_known_is_not_slow),
-        cmocka_unit_test(names_that_do_not_fit_are_counted),
-        cmocka_unit_test(each_round_is_of_pairs),
-        cmocka_unit_test(slow_nodes_and_links_are_told),
-        cmocka_unit_test(rates_are_of_all_that_was_done),
-        cmocka_unit_test(scratch_leaves_nothing),
-        cmocka_unit_test(scratch_is_where_the_job_has_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static void networks(void **state)
+TEST(networks)
 {
-    (void) state;
     static const struct {
         const char *text;
         double latency, rate;
@@ -63,9 +62,8 @@ static void networks(void **state)
     }
 }
 
-static void numbers_of_nodes(void **state)
+TEST(numbers_of_nodes)
 {
-    (void) state;
     static const struct {
         const char *text;
         int count, nodes[12];
@@ -115,9 +113,8 @@ static hpct_model *ready_model(const char *name)
     return model;
 }
 
-static void parts_of_a_model(void **state)
+TEST(parts_of_a_model)
 {
-    (void) state;
     hpct_model *model = ready_model("mnist-convnet");
     size_t gradients = 0;
     static const char *const kinds[] = {"conv2d", "max_pool2d", "conv2d", "max_pool2d", "dense"};
@@ -140,9 +137,8 @@ static void parts_of_a_model(void **state)
 
 /* A file that is written is read again as it was; damaged ones, and another model's, are refused.
  */
-static void compute_times(void **state)
+TEST(compute_times)
 {
-    (void) state;
     char path[] = "/tmp/hpct-plan-XXXXXX", damaged[] = "/tmp/hpct-plan-XXXXXX";
     hpct_cost_compute wrote, read;
     hpct_model *model = ready_model("mnist-convnet"), *other = ready_model("mnist-cnn");
@@ -198,9 +194,8 @@ static void compute_times(void **state)
     hpct_model_free(other);
 }
 
-static void lines_through_measurements(void **state)
+TEST(lines_through_measurements)
 {
-    (void) state;
     hpct_run_part_seconds a[] = {{7, 10}, {4, 3}}, b[] = {{4, 10}, {1, 3.5}}, got[2];
     hpct_cost_part_work work[4];
     hpct_cost_model cost;
@@ -231,9 +226,8 @@ static double clock_now(void)
 }
 
 /* Operations are slept, and nothing of the model changes. */
-static void emulated_steps(void **state)
+TEST(emulated_steps)
 {
-    (void) state;
     enum { STEPS = 5 };
     int batch = 2;
     hpct_model *model = ready_model("mnist-convnet");
@@ -283,9 +277,8 @@ static hpct_status count_sum(void *argument, float *data, size_t count)
     return HPCT_OK;
 }
 
-static void messages_are_sent(void **state)
+TEST(messages_are_sent)
 {
-    (void) state;
     int batch = 2;
     hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
     hpct_run_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
@@ -328,9 +321,8 @@ static void messages_are_sent(void **state)
     hpct_model_free(model);
 }
 
-static void rows(void **state)
+TEST(rows)
 {
-    (void) state;
     static const int nodes[] = {1, 2, 4, 512};
     hpct_context *context;
     hpct_plan *plan;
@@ -376,19 +368,4 @@ static void rows(void **state)
     assert_non_null(strstr(hpct_last_error(), "--network LATENCY,BANDWIDTH"));
     hpct_context_close(context);
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks),
-        cmocka_unit_test(numbers_of_nodes),
-        cmocka_unit_test(parts_of_a_model),
-        cmocka_unit_test(compute_times),
-        cmocka_unit_test(lines_through_measurements),
-        cmocka_unit_test(emulated_steps),
-        cmocka_unit_test(messages_are_sent),
-        cmocka_unit_test(rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

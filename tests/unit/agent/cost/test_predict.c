@@ -66,9 +66,8 @@ static double forward_and_backward(double samples)
     return sum;
 }
 
-static void collectives(void **state)
+TEST(collectives)
 {
-    (void) state;
     const hpct_comm_network slow = {0, 1e6, 0}, late = {1e-3, INFINITY, 0};
     NEAR(hpct_cost_predict_allreduce(&gigabit, 1, 1e9), 0);
     NEAR(hpct_cost_predict_allgather(&gigabit, 1, 1e9), 0);
@@ -92,9 +91,8 @@ static void collectives(void **state)
     }
 }
 
-static void one_rank(void **state)
+TEST(one_rank)
 {
-    (void) state;
     for (int scheme = 0; scheme < HPCT_COST_SCHEMES; scheme++) {
         hpct_cost_prediction p =
             hpct_cost_predict((hpct_cost_scheme) scheme, &cost, &gigabit, &how, 1, 64);
@@ -105,9 +103,8 @@ static void one_rank(void **state)
     }
 }
 
-static void infinite_network_is_free(void **state)
+TEST(infinite_network_is_free)
 {
-    (void) state;
     double whole = forward_and_backward(64) + cost.update;
     for (int ranks = 2; ranks <= 32; ranks *= 2) {
         hpct_cost_prediction p[HPCT_COST_SCHEMES];
@@ -137,9 +134,8 @@ static void infinite_network_is_free(void **state)
     }
 }
 
-static void bytes_per_strategy(void **state)
+TEST(bytes_per_strategy)
 {
-    (void) state;
     const struct {
         hpct_cost_scheme scheme;
         double bytes;
@@ -162,9 +158,8 @@ static void bytes_per_strategy(void **state)
 
 /* A Dense of 30 by own samples, before one of 3000 and one of 10 that are split; samples of the
  * first go to all, and its gradients come back. */
-static void last_layers(void **state)
+TEST(last_layers)
 {
-    (void) state;
     static const int units[] = {30, 3000, 10};
     hpct_model *model = hpct_model_new("dense", HPCT_SHAPE(24));
     hpct_run_part dense[3];
@@ -208,9 +203,8 @@ static void last_layers(void **state)
     hpct_model_free(model);
 }
 
-static void monotonic(void **state)
+TEST(monotonic)
 {
-    (void) state;
     static const int ranks[] = {2, 3, 4, 7, 8, 20, 32};
     for (int scheme = 0; scheme < HPCT_COST_SCHEMES; scheme++) {
         for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
@@ -235,9 +229,8 @@ static void monotonic(void **state)
 }
 
 /* Backward of the convolution and the pool goes on while the Dense's gradient travels. */
-static void overlap(void **state)
+TEST(overlap)
 {
-    (void) state;
     hpct_cost_scheme_options one_bucket = how, buckets = how;
     one_bucket.bucket_bytes = 1e12;
     buckets.bucket_bytes = 1e6;
@@ -266,9 +259,8 @@ static void overlap(void **state)
 
 /* What the processor does for messages no network hides; but the last bucket's, for which nothing
  * is left to be computed, is part of what it takes to travel. */
-static void processors_for_messages(void **state)
+TEST(processors_for_messages)
 {
-    (void) state;
     const hpct_comm_network fast = {0, 1e15, 0}, busy = {0, 1e15, 2e-9};
     hpct_cost_scheme_options halves = how;
     halves.bucket_bytes = 4 * FLOATS / 2;
@@ -280,9 +272,8 @@ static void processors_for_messages(void **state)
     NEAR(busier.compute_seconds, free.compute_seconds);
 }
 
-static void impossible_splits_are_refused(void **state)
+TEST(impossible_splits_are_refused)
 {
-    (void) state;
     assert_true(
         hpct_cost_predict(HPCT_COST_SCHEME_HYBRID_ROWS, &cost, &gigabit, &how, 32, 64).possible);
     assert_false(
@@ -336,9 +327,8 @@ static double efficiency(const hpct_cost_payoff_case *c, int ranks, hpct_cost_sc
     return global / step / ranks * (cost.alone.fixed + alone * cost.alone.each) / alone;
 }
 
-static void number_of_ranks_that_pays_off(void **state)
+TEST(number_of_ranks_that_pays_off)
 {
-    (void) state;
     hpct_cost_payoff_case c = {.cost = &cost, .network = &free_network, .how = how, .samples = 64};
     c.allowed[HPCT_COST_SCHEME_MIRRORED] = true;
     assert_int_equal(hpct_cost_payoff(&c),
@@ -365,21 +355,4 @@ static void number_of_ranks_that_pays_off(void **state)
     c.network = &free_network;
     c.samples = 3;
     assert_true(hpct_cost_payoff(&c) <= 3); /* each rank has a sample */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collectives),
-        cmocka_unit_test(one_rank),
-        cmocka_unit_test(infinite_network_is_free),
-        cmocka_unit_test(bytes_per_strategy),
-        cmocka_unit_test(last_layers),
-        cmocka_unit_test(monotonic),
-        cmocka_unit_test(overlap),
-        cmocka_unit_test(processors_for_messages),
-        cmocka_unit_test(impossible_splits_are_refused),
-        cmocka_unit_test(number_of_ranks_that_pays_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

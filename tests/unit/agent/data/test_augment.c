@@ -81,9 +81,8 @@ static double contrast_of(uint64_t bits, double factor)
 }
 
 /* Uniform over the whole range of Keras' layers. */
-static void factors_are_uniform(void **state)
+TEST(factors_are_uniform)
 {
-    (void) state;
     const struct {
         double (*number)(uint64_t, double);
         double factor, low, high;
@@ -109,9 +108,8 @@ static double share_of(uint64_t bits, double alpha)
 }
 
 /* Beta(a, a) has mean 1/2 and variance 1 / (4 (2 a + 1)); where a is tiny it is 0 or 1. */
-static void shares_are_of_the_beta_distribution(void **state)
+TEST(shares_are_of_the_beta_distribution)
 {
-    (void) state;
     const double alphas[] = {1e-4, 0.2, 0.5, 1, 1.5, 8, 100};
     for (size_t i = 0; i < sizeof alphas / sizeof *alphas; i++) {
         moments m = moments_of(share_of, alphas[i]);
@@ -136,9 +134,8 @@ static double cut_of(uint64_t bits, double mixup)
         .cut;
 }
 
-static void others_are_of_the_whole_data_set(void **state)
+TEST(others_are_of_the_whole_data_set)
 {
-    (void) state;
     moments m = moments_of(other_of, 50);
     assert_true(m.low == 0 && m.high == 49);
     assert_near("the mean", m.mean, 24.5, 0.5);
@@ -147,9 +144,8 @@ static void others_are_of_the_whole_data_set(void **state)
 }
 
 /* One option's draws do not change with another one, and passes and samples differ. */
-static void draws_are_independent(void **state)
+TEST(draws_are_independent)
 {
-    (void) state;
     hpct_dataset_options alone = {.contrast = 0.5},
                          both = {.contrast = 0.5, .rotation = 0.1, .rand_augment = 3};
     uint64_t bits = hpct_data_sample_bits(1, 2, 3);
@@ -160,9 +156,8 @@ static void draws_are_independent(void **state)
     assert_true(contrast != drawn(&alone, hpct_data_sample_bits(2, 2, 3)).contrast);
 }
 
-static void operations_are_drawn_alike(void **state)
+TEST(operations_are_drawn_alike)
 {
-    (void) state;
     int counts[HPCT_DATA_RAND_OPERATIONS] = {0};
     hpct_data_rand_draw draws[HPCT_DATA_RAND_AUGMENT_MOST];
     for (uint32_t i = 0; i < CASES / 10; i++) {
@@ -175,9 +170,8 @@ static void operations_are_drawn_alike(void **state)
                       CASES / HPCT_DATA_RAND_OPERATIONS + 150);
 }
 
-static void options_out_of_range_are_refused(void **state)
+TEST(options_out_of_range_are_refused)
 {
-    (void) state;
     const hpct_dataset_options bad[] = {
         {.rotation = 1.1},    {.zoom = -0.1},
         {.contrast = NAN},    {.rand_augment = 17},
@@ -256,9 +250,8 @@ static void check_transform(hpct_data_affine_sampler *sampler, const char *name,
     }
 }
 
-static void pictures_are_transformed_as_defined(void **state)
+TEST(pictures_are_transformed_as_defined)
 {
-    (void) state;
     for (int v = 0; hpct_data_affine_variants[v] != NULL; v++) {
         hpct_data_affine_sampler *sampler;
         if (!hpct_data_affine_variants[v]->supported())
@@ -278,9 +271,8 @@ static void pictures_are_transformed_as_defined(void **state)
 }
 
 /* A transform of a transformed picture is their composition. */
-static void transforms_are_composed_in_order(void **state)
+TEST(transforms_are_composed_in_order)
 {
-    (void) state;
     hpct_data_affine turn = hpct_data_affine_rotation(30, 9, 12),
                      zoom = hpct_data_affine_zoom(0.7, 9, 12);
     hpct_data_affine both = hpct_data_affine_compose(&turn, &zoom);
@@ -294,9 +286,8 @@ static void transforms_are_composed_in_order(void **state)
 }
 
 /* Rotation, zoom and translation of a sample, one after the other. */
-static void translation_comes_last(void **state)
+TEST(translation_comes_last)
 {
-    (void) state;
     uint64_t bits = hpct_data_sample_bits(1, 2, 3);
     hpct_data_affine turn = drawn(&(hpct_dataset_options){.rotation = 0.2}, bits).geometry,
                      zoom = drawn(&(hpct_dataset_options){.zoom = 0.3}, bits).geometry,
@@ -313,9 +304,8 @@ static void translation_comes_last(void **state)
 
 /* ---- mixing ---- */
 
-static void pictures_are_mixed_by_share(void **state)
+TEST(pictures_are_mixed_by_share)
 {
-    (void) state;
     static float values[6 * 5 * 2], other[6 * 5 * 2];
     hpct_data_canvas canvas = {values, 6, 5, 2}, second = {other, 6, 5, 2};
     fill(&canvas, 1);
@@ -326,9 +316,8 @@ static void pictures_are_mixed_by_share(void **state)
 }
 
 /* The cells from x0 to below x1 are the other's; the share is the area that is left. */
-static void rectangles_are_cut_by_area(void **state)
+TEST(rectangles_are_cut_by_area)
 {
-    (void) state;
     for (uint32_t round = 0; round < 500; round++) {
         float values[8 * 10] = {0}, other[8 * 10];
         hpct_data_canvas canvas = {values, 8, 10, 1};
@@ -345,22 +334,4 @@ static void rectangles_are_cut_by_area(void **state)
             assert_int_equal(values[i] == 1, x >= m.x0 && x < m.x1 && y >= m.y0 && y < m.y1);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors_are_uniform),
-        cmocka_unit_test(shares_are_of_the_beta_distribution),
-        cmocka_unit_test(others_are_of_the_whole_data_set),
-        cmocka_unit_test(draws_are_independent),
-        cmocka_unit_test(operations_are_drawn_alike),
-        cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(pictures_are_transformed_as_defined),
-        cmocka_unit_test(transforms_are_composed_in_order),
-        cmocka_unit_test(translation_comes_last),
-        cmocka_unit_test(pictures_are_mixed_by_share),
-        cmocka_unit_test(rectangles_are_cut_by_area),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static hpct_dataset *numbers(size_t samples)
     return all;
 }
 
-static void last_samples_of_arrays_are_held_out(void **state)
+TEST(last_samples_of_arrays_are_held_out)
 {
     static const struct {
         size_t samples;
@@ -43,7 +43,7 @@ static void last_samples_of_arrays_are_held_out(void **state)
     }
 }
 
-static void empty_parts_are_refused(void **state)
+TEST(empty_parts_are_refused)
 {
     static const double shares[] = {0, 1, -0.1, 1.5, NAN};
     hpct_dataset *all = numbers(10), *part = NULL;
@@ -125,7 +125,7 @@ static void draw(size_t memory, int seen[COUNT])
     hpct_dataset_free(all);
 }
 
-static void pictures_in_folders_are_drawn(void **state)
+TEST(pictures_in_folders_are_drawn)
 {
     int once[COUNT], again[COUNT], of_class[3] = {0};
     tree_needs_pictures();
@@ -140,14 +140,4 @@ static void pictures_in_folders_are_drawn(void **state)
         assert_true(of_class[class] > 0 && of_class[class] < 10);
     draw(8000, again); /* too little for what is decoded */
     assert_memory_equal(once, again, sizeof once);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(last_samples_of_arrays_are_held_out),
-        cmocka_unit_test(empty_parts_are_refused),
-        cmocka_unit_test(pictures_in_folders_are_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static double prepared_at(const hpct_data_picture *src, const hpct_data_preparat
     return resized_at(src, how->height, how->width, from_y, from_x, c) * how->factor + how->offset;
 }
 
-static void pictures_are_resized_as_defined(void **state)
+TEST(pictures_are_resized_as_defined)
 {
     static uint8_t bytes[50 * 50 * 4];
     static float out[60 * 60 * 4];
@@ -175,7 +175,7 @@ static hpct_dataset *synthetic(const hpct_dataset_options *options)
 }
 
 /* The same floats whatever the number of ranks and threads; plain, resized or augmented. */
-static void batches_depend_on_seed_and_step_alone(void **state)
+TEST(batches_depend_on_seed_and_step_alone)
 {
     static const hpct_dataset_options options[] = {
         {0},
@@ -208,7 +208,7 @@ static void batches_depend_on_seed_and_step_alone(void **state)
 }
 
 /* About half of the pictures are mirrored, moves are spread, and passes differ. */
-static void augmentation_is_as_asked(void **state)
+TEST(augmentation_is_as_asked)
 {
     int flips = 0, moves[7] = {0}, alike = 0;
     const int cases = 7000;
@@ -225,7 +225,7 @@ static void augmentation_is_as_asked(void **state)
 }
 
 /* Also where a batch goes from one pass to the next, on the second of two ranks. */
-static void augmentation_follows_pass_and_sample(void **state)
+TEST(augmentation_follows_pass_and_sample)
 {
     hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true});
     uint32_t order[SAMPLES];
@@ -253,7 +253,7 @@ static void augmentation_follows_pass_and_sample(void **state)
 }
 
 /* A picture is the same in a pass whatever the batch that it is in. */
-static void augmentation_does_not_follow_the_batch(void **state)
+TEST(augmentation_does_not_follow_the_batch)
 {
     static float pictures[2][SAMPLES][216];
     hpct_dataset *dataset = synthetic(
@@ -278,7 +278,7 @@ static void augmentation_does_not_follow_the_batch(void **state)
 }
 
 /* A mixed picture is made of two as they would be alone, before they are scaled. */
-static void mixed_pictures_are_of_two(void **state)
+TEST(mixed_pictures_are_of_two)
 {
     hpct_dataset_options options = {.scaling = HPCT_SCALE_SYMMETRIC, .flip = true, .crop = 2};
     hpct_dataset *alone = synthetic(&options);
@@ -310,7 +310,7 @@ static void mixed_pictures_are_of_two(void **state)
 }
 
 /* Evaluation sees the pictures as they are. */
-static void only_training_augments(void **state)
+TEST(only_training_augments)
 {
     hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true, .crop = 2});
     assert_false(hpct_dataset_is_plain(dataset, true));
@@ -334,7 +334,7 @@ static void only_training_augments(void **state)
     hpct_dataset_free(plain);
 }
 
-static void cut_pictures_end_the_run(void **state)
+TEST(cut_pictures_end_the_run)
 {
     static uint8_t seed[4096];
     const char *folder = pictures_folder();
@@ -355,19 +355,4 @@ static void cut_pictures_end_the_run(void **state)
     assert_non_null(strstr(hpct_last_error(), "a/3.png"));
     close_batches(&b);
     hpct_dataset_free(dataset);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_resized_as_defined),
-        cmocka_unit_test(batches_depend_on_seed_and_step_alone),
-        cmocka_unit_test(augmentation_is_as_asked),
-        cmocka_unit_test(augmentation_follows_pass_and_sample),
-        cmocka_unit_test(augmentation_does_not_follow_the_batch),
-        cmocka_unit_test(mixed_pictures_are_of_two),
-        cmocka_unit_test(only_training_augments),
-        cmocka_unit_test(cut_pictures_end_the_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

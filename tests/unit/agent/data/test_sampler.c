@@ -33,7 +33,7 @@ static void close_all(hpct_data_sampler **samplers, int size)
         hpct_data_sampler_free(samplers[rank]);
 }
 
-static void batches_do_not_depend_on_number_of_ranks(void **state)
+TEST(batches_do_not_depend_on_number_of_ranks)
 {
     const int sizes[] = {2, 3, 7, 8, 16};
     const int64_t steps_per_epoch[] = {0, 5};
@@ -56,7 +56,7 @@ static void batches_do_not_depend_on_number_of_ranks(void **state)
     }
 }
 
-static void a_pass_has_each_sample_once(void **state)
+TEST(a_pass_has_each_sample_once)
 {
     hpct_data_sampler *sampler;
     uint32_t batch[10];
@@ -77,7 +77,7 @@ static void a_pass_has_each_sample_once(void **state)
     close_all(&sampler, 1);
 }
 
-static void steps_per_epoch_go_on_over_the_passes(void **state)
+TEST(steps_per_epoch_go_on_over_the_passes)
 {
     hpct_data_sampler *sampler;
     uint32_t batch[10];
@@ -93,7 +93,7 @@ static void steps_per_epoch_go_on_over_the_passes(void **state)
     close_all(&sampler, 1);
 }
 
-static void ranks_may_get_nothing_of_a_short_batch(void **state)
+TEST(ranks_may_get_nothing_of_a_short_batch)
 {
     hpct_data_sampler *many[4];
     open_all(many, 4, 10, 8, 0);
@@ -105,7 +105,7 @@ static void ranks_may_get_nothing_of_a_short_batch(void **state)
     close_all(many, 4);
 }
 
-static void the_order_is_a_function_of_seed_and_pass(void **state)
+TEST(the_order_is_a_function_of_seed_and_pass)
 {
     enum { N = 1000 };
     static uint32_t a[N], b[N];
@@ -123,7 +123,7 @@ static void the_order_is_a_function_of_seed_and_pass(void **state)
 }
 
 /* Every sample is as likely at every place: the counts of 8 numbers at the first of 8 places. */
-static void the_shuffle_is_fair(void **state)
+TEST(the_shuffle_is_fair)
 {
     int counts[8] = {0};
     uint32_t order[8];
@@ -137,7 +137,7 @@ static void the_shuffle_is_fair(void **state)
     assert_true(chi2 < 24.3); /* 0.1 % at 7 degrees of freedom; the numbers are always the same */
 }
 
-static void slices_cover_all(void **state)
+TEST(slices_cover_all)
 {
     for (int64_t total = 0; total < 20; total++) {
         int64_t next = 0, begin;
@@ -149,18 +149,4 @@ static void slices_cover_all(void **state)
         }
         assert_int_equal(next, total);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_do_not_depend_on_number_of_ranks),
-        cmocka_unit_test(a_pass_has_each_sample_once),
-        cmocka_unit_test(steps_per_epoch_go_on_over_the_passes),
-        cmocka_unit_test(ranks_may_get_nothing_of_a_short_batch),
-        cmocka_unit_test(the_order_is_a_function_of_seed_and_pass),
-        cmocka_unit_test(the_shuffle_is_fair),
-        cmocka_unit_test(slices_cover_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

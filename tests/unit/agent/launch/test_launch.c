@@ -23,9 +23,8 @@ static hpct_status parse_line(const parse_case *c, char *got, size_t size)
 }
 
 /* As Slurm 22.05, 24.11 and 25.05 print them. */
-static void lines_of_srun_name_what_failed(void **state)
+TEST(lines_of_srun_name_what_failed)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"srun: error: node2: task 2: Killed", HPCT_OK, "node2 killed 137"},
         {"srun: error: node2: task 2: Segmentation fault (core dumped)", HPCT_OK,
@@ -74,9 +73,8 @@ static hpct_status parse_program(const parse_case *c, char *got, size_t size)
     return accepted_if(known);
 }
 
-static void a_line_of_slurmstepd_names_the_program(void **state)
+TEST(a_line_of_slurmstepd_names_the_program)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"slurmstepd: error: execve(): train: No such file or directory", HPCT_OK,
          "train: No such file or directory"},
@@ -91,9 +89,8 @@ static void a_line_of_slurmstepd_names_the_program(void **state)
     RUN_CASES(parse_program, cases);
 }
 
-static void a_name_that_is_too_long_is_no_name(void **state)
+TEST(a_name_that_is_too_long_is_no_name)
 {
-    (void) state;
     char line[400] = "srun: error: ";
     hpct_launch_srun_line out;
     memset(line + strlen(line), 'n', 255);
@@ -120,9 +117,8 @@ static hpct_status parse_step(const parse_case *c, char *got, size_t size)
     return accepted_if(known);
 }
 
-static void a_step_is_found_by_its_srun(void **state)
+TEST(a_step_is_found_by_its_srun)
 {
-    (void) state;
     static const parse_case cases[] = {
         {STEP("7.0", "12"), HPCT_OK, "7.0 2 4", 12},
         {"StepId=7.batch Nodes=1 Tasks=1 NodeList=node0\n" STEP("7.3", "5") STEP("7.4", "12"),
@@ -158,9 +154,8 @@ static hpct_status parse_layout(const parse_case *c, char *got, size_t size)
 #define LAYOUT "Job step layout:\n\t5 tasks, 2 nodes (node[0-1])\n\n"
 
 /* As sattach --layout of Slurm 22.05 to 26.05 prints it. */
-static void a_layout_names_the_node_of_each_task(void **state)
+TEST(a_layout_names_the_node_of_each_task)
 {
-    (void) state;
     static const parse_case cases[] = {
         {LAYOUT "\tNode 0 (node0), 3 task(s): 0 2 4 \n\tNode 1 (node1), 2 task(s): 1 3 \n", HPCT_OK,
          "node0 node1 node0 node1 node0", 5},
@@ -183,9 +178,8 @@ static hpct_status divide_gpus(const parse_case *c, char *got, size_t size)
     return hpct_launch_gpus_per_node(c->with, "7", c->text, got, size);
 }
 
-static void gpus_of_a_job_are_those_of_each_node(void **state)
+TEST(gpus_of_a_job_are_those_of_each_node)
 {
-    (void) state;
     static const parse_case cases[] = {
         {JOB("7", ON("n[0-2]", "gpu:2(IDX:0-1)")), HPCT_OK, "2", 0, "6"},
         {JOB("7", ON("n0", "gpu:2(IDX:0-1)") ON("n1", "gpu:2(IDX:1-2)")), HPCT_OK, "2", 0, "4"},
@@ -220,9 +214,8 @@ static hpct_status parse_node(const parse_case *c, char *got, size_t size)
     return accepted_if(known);
 }
 
-static void a_node_runs_tasks_in_some_states(void **state)
+TEST(a_node_runs_tasks_in_some_states)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"node0       alloc   10.0.0.1      6818    ", HPCT_OK, "node0 alloc 10.0.0.1 6818 runs"},
         {"node0 mix node0 6818", HPCT_OK, "node0 mix node0 6818 runs"},
@@ -267,9 +260,8 @@ static hpct_status parse_options(const parse_case *c, char *got, size_t size)
     return status;
 }
 
-static void options_that_forbid_a_restart_are_refused(void **state)
+TEST(options_that_forbid_a_restart_are_refused)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"", HPCT_OK, "any"},
         {"-N4 -n 8 --hpc-train --cpus-per-task=2 -K --kill-on-bad-exit=1 -K1", HPCT_OK, "any"},
@@ -315,9 +307,8 @@ static hpct_status make_command(const parse_case *c, char *got, size_t size)
 #define PROGRAM " hpc-train fit --no-kill"
 #define LEFT(nodes, tasks) "--overlap --open-mode=append --nodes=" nodes " --ntasks=" tasks
 
-static void later_runs_have_the_nodes_and_tasks_that_are_left(void **state)
+TEST(later_runs_have_the_nodes_and_tasks_that_are_left)
 {
-    (void) state;
     static const hpct_launch_place even = {.nodes = 3, .tasks = 6, .per_node = 2, .list = "a,b,c"},
                                    uneven = {.nodes = 3, .tasks = 5, .list = "a,b,c"},
                                    by_task = {
@@ -382,9 +373,8 @@ static hpct_status parse_with_variable(const parse_case *c, char *got, size_t si
 }
 
 /* As srun has it: an option wins over its variable. */
-static void variables_are_options(void **state)
+TEST(variables_are_options)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"", HPCT_OK, "any, goes on", 0, "SLURM_KILL_BAD_EXIT=0"},
         {"", HPCT_OK, "any", 0, "SLURM_KILL_BAD_EXIT=1"},
@@ -413,7 +403,7 @@ static void write_script(const char *folder, const char *name, const char *line)
 
 /* Slurm of three nodes: the first one's slurmd listens, the others' addresses are not found in
  * time, and of the last one nobody is asked for. */
-static void a_name_service_that_hangs_holds_up_no_restart(void **state)
+TEST(a_name_service_that_hangs_holds_up_no_restart)
 {
     char folder[] = "/tmp/hpc-train-test.XXXXXX", path[4096], lines[256], *before = getenv("PATH");
     int listener, port = 0;
@@ -439,22 +429,4 @@ static void a_name_service_that_hangs_holds_up_no_restart(void **state)
     close(listener);
     snprintf(path, sizeof path, "rm -r %s", folder);
     assert_int_equal(system(path), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_srun_name_what_failed),
-        cmocka_unit_test(a_line_of_slurmstepd_names_the_program),
-        cmocka_unit_test(a_name_that_is_too_long_is_no_name),
-        cmocka_unit_test(a_step_is_found_by_its_srun),
-        cmocka_unit_test(a_layout_names_the_node_of_each_task),
-        cmocka_unit_test(gpus_of_a_job_are_those_of_each_node),
-        cmocka_unit_test(a_node_runs_tasks_in_some_states),
-        cmocka_unit_test(options_that_forbid_a_restart_are_refused),
-        cmocka_unit_test(later_runs_have_the_nodes_and_tasks_that_are_left),
-        cmocka_unit_test(variables_are_options),
-        cmocka_unit_test(a_name_service_that_hangs_holds_up_no_restart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

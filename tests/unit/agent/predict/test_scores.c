@@ -32,26 +32,26 @@ static void assert_best(int outputs, hpct_activation last, const float *values, 
     hpct_model_free(model);
 }
 
-static void probabilities_are_taken_as_they_are(void **state)
+TEST(probabilities_are_taken_as_they_are)
 {
     assert_best(4, HPCT_SOFTMAX, (const float[]){0.1f, 0.5f, 0.3f, 0.1f}, 3,
                 (const hpct_predict_class_score[]){{1, 0.5f}, {2, 0.3f}, {0, 0.1f}});
 }
 
-static void of_equal_ones_the_lower_number_comes_first(void **state)
+TEST(of_equal_ones_the_lower_number_comes_first)
 {
     assert_best(
         5, HPCT_SOFTMAX, (const float[]){0.2f, 0.2f, 0.2f, 0.2f, 0.2f}, 5,
         (const hpct_predict_class_score[]){{0, 0.2f}, {1, 0.2f}, {2, 0.2f}, {3, 0.2f}, {4, 0.2f}});
 }
 
-static void logits_get_a_softmax_that_does_not_overflow(void **state)
+TEST(logits_get_a_softmax_that_does_not_overflow)
 {
     assert_best(3, HPCT_LINEAR, (const float[]){1000, 1001, -1000}, 3,
                 (const hpct_predict_class_score[]){{1, 0.731059f}, {0, 0.268941f}, {2, 0}});
 }
 
-static void one_output_is_the_probability_of_class_1(void **state)
+TEST(one_output_is_the_probability_of_class_1)
 {
     assert_best(1, HPCT_SIGMOID, (const float[]){0.2f}, 2,
                 (const hpct_predict_class_score[]){{0, 0.8f}, {1, 0.2f}});
@@ -59,14 +59,14 @@ static void one_output_is_the_probability_of_class_1(void **state)
                 (const hpct_predict_class_score[]){{1, 0.8f}});
 }
 
-static void outputs_that_are_not_finite_have_no_probability(void **state)
+TEST(outputs_that_are_not_finite_have_no_probability)
 {
     const hpct_predict_class_score none[] = {{0, NAN}};
     assert_best(3, HPCT_SOFTMAX, (const float[]){0.5f, NAN, 0.5f}, 1, none);
     assert_best(3, HPCT_LINEAR, (const float[]){0.5f, 1, INFINITY}, 1, none);
 }
 
-static void refuses_more_classes_than_there_are(void **state)
+TEST(refuses_more_classes_than_there_are)
 {
     hpct_predict_scores scores = {0};
     hpct_model *model = model_of(1, HPCT_SIGMOID);
@@ -75,25 +75,11 @@ static void refuses_more_classes_than_there_are(void **state)
     hpct_model_free(model);
 }
 
-static void refuses_outputs_that_are_no_classes(void **state)
+TEST(refuses_outputs_that_are_no_classes)
 {
     hpct_predict_scores scores = {0};
     hpct_model *model = hpct_model_new("map", HPCT_SHAPE(4, 4, 1));
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {1, 1}});
     assert_int_equal(hpct_predict_scores_open(&scores, model, 1), HPCT_ERR_DATA);
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(probabilities_are_taken_as_they_are),
-        cmocka_unit_test(of_equal_ones_the_lower_number_comes_first),
-        cmocka_unit_test(logits_get_a_softmax_that_does_not_overflow),
-        cmocka_unit_test(one_output_is_the_probability_of_class_1),
-        cmocka_unit_test(outputs_that_are_not_finite_have_no_probability),
-        cmocka_unit_test(refuses_more_classes_than_there_are),
-        cmocka_unit_test(refuses_outputs_that_are_no_classes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static size_t largest(const size_t *bounds, int servers)
     return most;
 }
 
-static void parts_are_equal_where_all_may_be_cut(void **state)
+TEST(parts_are_equal_where_all_may_be_cut)
 {
-    (void) state;
     for (int servers = 1; servers <= 9; servers++) {
         size_t bounds[10], total = 16 * 1000;
         hpct_ps_partition(bounds, servers, total, cut_anywhere, NULL);
@@ -67,9 +66,8 @@ static size_t best_of_all(const size_t *sizes, int count, int servers)
     return best;
 }
 
-static void no_cut_between_parameters_is_better(void **state)
+TEST(no_cut_between_parameters_is_better)
 {
-    (void) state;
     const size_t cases[][9] = {
         {7, 2, 5, 10, 8}, {1, 1, 1, 1, 100, 1, 1, 1}, {3}, {100, 1, 1, 1, 1, 90}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
@@ -88,9 +86,8 @@ static void no_cut_between_parameters_is_better(void **state)
     }
 }
 
-static void empty_arena_is_partitioned(void **state)
+TEST(empty_arena_is_partitioned)
 {
-    (void) state;
     size_t bounds[4];
     hpct_ps_partition(bounds, 3, 0, cut_anywhere, NULL);
     assert_int_equal(bounds[3], 0);
@@ -125,9 +122,8 @@ static bool done(hpct_ps_schedule *schedule, int worker)
     return hpct_ps_schedule_done(schedule, worker, &item);
 }
 
-static void a_step_waits_for_all_of_its_slices(void **state)
+TEST(a_step_waits_for_all_of_its_slices)
 {
-    (void) state;
     hpct_ps_schedule *s = schedule_of(synchronous(2, 0));
     hpct_ps_item a = hpct_ps_schedule_next(s, 0), b = hpct_ps_schedule_next(s, 1);
     assert_int_equal(a.task, HPCT_PS_TRAIN);
@@ -149,9 +145,8 @@ static void a_step_waits_for_all_of_its_slices(void **state)
     hpct_ps_schedule_free(s);
 }
 
-static void slice_of_a_lost_worker_is_reassigned(void **state)
+TEST(slice_of_a_lost_worker_is_reassigned)
 {
-    (void) state;
     hpct_ps_schedule *s = schedule_of(synchronous(2, 0));
     hpct_ps_item lost = hpct_ps_schedule_next(s, 0);
     hpct_ps_schedule_next(s, 1);
@@ -168,9 +163,8 @@ static void slice_of_a_lost_worker_is_reassigned(void **state)
     hpct_ps_schedule_free(s);
 }
 
-static void backup_worker_recomputes_late_slices(void **state)
+TEST(backup_worker_recomputes_late_slices)
 {
-    (void) state;
     hpct_ps_schedule *s = schedule_of(synchronous(3, 1));
     hpct_ps_item slow = hpct_ps_schedule_next(s, 0), other = hpct_ps_schedule_next(s, 1);
     assert_int_equal(hpct_ps_schedule_next(s, 2).slice, slow.slice);
@@ -186,9 +180,8 @@ static void backup_worker_recomputes_late_slices(void **state)
     hpct_ps_schedule_free(s);
 }
 
-static void everything_is_evaluated_between_epochs(void **state)
+TEST(everything_is_evaluated_between_epochs)
 {
-    (void) state;
     hpct_ps_schedule_options options = synchronous(2, 0);
     options.synchronous = false;
     options.slices = 1;
@@ -215,9 +208,8 @@ static void everything_is_evaluated_between_epochs(void **state)
     hpct_ps_schedule_free(s);
 }
 
-static void stopped_step_is_completed(void **state)
+TEST(stopped_step_is_completed)
 {
-    (void) state;
     hpct_ps_schedule *s = schedule_of(synchronous(2, 0));
     assert_true(hpct_ps_schedule_between(s));
     hpct_ps_schedule_next(s, 0);
@@ -238,9 +230,8 @@ static void stopped_step_is_completed(void **state)
     hpct_ps_schedule_free(s);
 }
 
-static void stopped_evaluation_is_completed(void **state)
+TEST(stopped_evaluation_is_completed)
 {
-    (void) state;
     hpct_ps_schedule_options options = synchronous(1, 0);
     options.steps_per_epoch = 1;
     options.max_steps = 2;
@@ -311,9 +302,8 @@ static void stop_at_random(hpct_ps_schedule_options options, unsigned seed)
         assert_int_equal(counted[i], slices);
 }
 
-static void stopped_runs_are_continued(void **state)
+TEST(stopped_runs_are_continued)
 {
-    (void) state;
     for (unsigned seed = 1; seed <= 50; seed++) {
         stop_at_random((hpct_ps_schedule_options){.workers = 1 + (int) seed % 7,
                                                   .slices = 1,
@@ -378,9 +368,8 @@ static void run_at_random(int workers, int64_t bound, unsigned seed)
     hpct_ps_schedule_free(s);
 }
 
-static void staleness_is_bounded_and_counted(void **state)
+TEST(staleness_is_bounded_and_counted)
 {
-    (void) state;
     for (unsigned seed = 1; seed <= 20; seed++) {
         for (int64_t bound = -1; bound <= 6; bound += bound < 2 ? 1 : 4)
             run_at_random(8, bound, seed);
@@ -409,9 +398,8 @@ static void open_pair(hpct_ps_channel *a, hpct_ps_channel *b)
 }
 
 /* More floats than a socket takes at once, from two places into two others. */
-static void floats_follow_their_header(void **state)
+TEST(floats_follow_their_header)
 {
-    (void) state;
     enum { FIRST = 300000, SECOND = 70001 };
     static float from[FIRST + SECOND], to[FIRST + SECOND];
     hpct_ps_channel a, b;
@@ -462,9 +450,8 @@ static hpct_ps_received receive_once(const hpct_ps_message *message)
     return received;
 }
 
-static void messages_of_other_runs_are_refused(void **state)
+TEST(messages_of_other_runs_are_refused)
 {
-    (void) state;
     hpct_ps_message beat = {.type = HPCT_PS_BEAT}, much = {.type = HPCT_PS_PUSH, .bytes = 20},
                     fits = {.type = HPCT_PS_PUSH, .bytes = 16},
                     odd = {.type = HPCT_PS_DONE, .bytes = 16},
@@ -476,9 +463,8 @@ static void messages_of_other_runs_are_refused(void **state)
     assert_int_equal(receive_once(&huge), HPCT_PS_GARBAGE);
 }
 
-static void learning_rates_and_times_are_checked(void **state)
+TEST(learning_rates_and_times_are_checked)
 {
-    (void) state;
     const struct {
         hpct_ps_message message;
         hpct_ps_received received;
@@ -500,9 +486,8 @@ static void learning_rates_and_times_are_checked(void **state)
 
 /* Of two messages, the second with floats, as they were sent: with one bit changed, cut, repeated,
  * and in the other order, all or the first come, and nothing else. */
-static void modified_messages_are_rejected(void **state)
+TEST(modified_messages_are_rejected)
 {
-    (void) state;
     enum { HEADER = HPCT_PS_MESSAGE_BYTES, ALL = 2 * HEADER + 16 + HPCT_AUTH_SEAL_TAG };
     float floats[4] = {1, 2, 3, 4};
     for (int bit = -1; bit < 8 * ALL; bit += bit < 0 ? 1 : 7) {
@@ -531,9 +516,8 @@ static void modified_messages_are_rejected(void **state)
     }
 }
 
-static void replayed_messages_are_rejected(void **state)
+TEST(replayed_messages_are_rejected)
 {
-    (void) state;
     hpct_ps_channel a, b;
     hpct_ps_message got, beat = {.type = HPCT_PS_BEAT};
     uint8_t wire[2 * HPCT_PS_MESSAGE_BYTES];
@@ -550,27 +534,4 @@ static void replayed_messages_are_rejected(void **state)
     assert_int_equal(hpct_ps_channel_receive(&b, &got), HPCT_PS_GARBAGE);
     hpct_ps_channel_close(&a);
     hpct_ps_channel_close(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_equal_where_all_may_be_cut),
-        cmocka_unit_test(no_cut_between_parameters_is_better),
-        cmocka_unit_test(empty_arena_is_partitioned),
-        cmocka_unit_test(a_step_waits_for_all_of_its_slices),
-        cmocka_unit_test(slice_of_a_lost_worker_is_reassigned),
-        cmocka_unit_test(backup_worker_recomputes_late_slices),
-        cmocka_unit_test(everything_is_evaluated_between_epochs),
-        cmocka_unit_test(stopped_step_is_completed),
-        cmocka_unit_test(stopped_evaluation_is_completed),
-        cmocka_unit_test(stopped_runs_are_continued),
-        cmocka_unit_test(staleness_is_bounded_and_counted),
-        cmocka_unit_test(floats_follow_their_header),
-        cmocka_unit_test(messages_of_other_runs_are_refused),
-        cmocka_unit_test(learning_rates_and_times_are_checked),
-        cmocka_unit_test(modified_messages_are_rejected),
-        cmocka_unit_test(replayed_messages_are_rejected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

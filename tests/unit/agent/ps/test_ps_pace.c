@@ -89,9 +89,8 @@ static double at(const json_t *object, const char *key, size_t index)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static void lines_are_means_of_some_seconds(void **state)
+TEST_WITH(lines_are_means_of_some_seconds, make_folder, remove_folder)
 {
-    (void) state;
     hpct_ps_pace *pace = open_pace();
     hpct_ps_pace_joined(pace, 0, "a", shown);
     hpct_ps_pace_joined(pace, 1, "b", shown);
@@ -121,9 +120,8 @@ static void lines_are_means_of_some_seconds(void **state)
     json_decref(second);
 }
 
-static void lost_worker_is_not_known(void **state)
+TEST_WITH(lost_worker_is_not_known, make_folder, remove_folder)
 {
-    (void) state;
     hpct_ps_pace *pace = open_pace();
     hpct_ps_pace_joined(pace, 0, "a", shown);
     hpct_ps_pace_joined(pace, 2, "c", shown);
@@ -173,9 +171,8 @@ static void listen_to(double times, char *said, size_t size)
     unlink(path);
 }
 
-static void slow_node_is_named(void **state)
+TEST_WITH(slow_node_is_named, make_folder, remove_folder)
 {
-    (void) state;
     char said[1024] = "";
     listen_to(1.2, said, sizeof said);
     assert_string_equal(said, "");
@@ -184,25 +181,12 @@ static void slow_node_is_named(void **state)
                               "times the others'\n");
 }
 
-static void nothing_is_allowed(void **state)
+TEST(nothing_is_allowed)
 {
-    (void) state;
     hpct_ps_pace_joined(NULL, 0, "a", NULL);
     hpct_ps_pace_left(NULL, 0);
     compute(NULL, 0, 1);
     step(NULL, 1, 1);
     assert_null(hpct_ps_pace_nodes(NULL));
     hpct_ps_pace_close(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lines_are_means_of_some_seconds, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(lost_worker_is_not_known, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(slow_node_is_named, make_folder, remove_folder),
-        cmocka_unit_test(nothing_is_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,9 +24,8 @@ static hpct_status parse_cpus(const parse_case *c, char *got, size_t size)
     return accepted_if(any);
 }
 
-static void cpus_in_the_mask_are_summed(void **state)
+TEST(cpus_in_the_mask_are_summed)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 1 1\n"
          "cpu2 10 0 0 0 0 0 0 2 5 5\nintr 1 2 3\n",
@@ -58,9 +57,8 @@ static hpct_status parse_process(const parse_case *c, char *got, size_t size)
     " S 7 42 1 0 -1 4194304 99 0 0 0 30 12 0 0 20 0 1 0 1596318 3133440 418 1 2 3 4 5 6 7 "        \
     "8 9 10 11 12 13 17 3 0 0\n"
 
-static void processes_are_read(void **state)
+TEST(processes_are_read)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"42 (cat)" BEHIND, HPCT_OK, "42 cat 7 42 1596318 3"},
         {"42 (a) b (c))" BEHIND, HPCT_OK, "42 a) b (c) 7 42 1596318 3"},
@@ -88,9 +86,8 @@ static hpct_status parse_quota(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void quotas_are_read(void **state)
+TEST(quotas_are_read)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"usage_usec 5\nuser_usec 1\nnr_periods 12\nnr_throttled 8\nthrottled_usec 3\n", HPCT_OK,
          "8 of 12"},
@@ -114,9 +111,8 @@ static hpct_status parse_cgroup(const parse_case *c, char *got, size_t size)
     return accepted_if(path != NULL);
 }
 
-static void cgroups_of_the_cpu_controller_are_found(void **state)
+TEST(cgroups_of_the_cpu_controller_are_found)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"0::/system.slice/slurmstepd.scope/job_1", HPCT_OK,
          "1 /system.slice/slurmstepd.scope/job_1"},
@@ -141,9 +137,8 @@ static hpct_status parse_number(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void numbers_are_whole(void **state)
+TEST(numbers_are_whole)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"3800000\n", HPCT_OK, "3800000"},
         {"0", HPCT_OK, "0"},
@@ -156,9 +151,8 @@ static void numbers_are_whole(void **state)
     RUN_CASES(parse_number, cases);
 }
 
-static void variables_are_found(void **state)
+TEST(variables_are_found)
 {
-    (void) state;
     static const char block[] = "A=1\0SLURM_JOB_ID=42\0SLURM_JOB_IDS=7\0EMPTY=\0CU";
     assert_string_equal(hpct_rank_node_text_variable(block, sizeof block - 1, "SLURM_JOB_ID"),
                         "42");
@@ -229,9 +223,8 @@ static void begin(void)
     snprintf(sys, sizeof sys, "%s/sys", folder);
 }
 
-static void nothing_is_said_of_an_empty_node(void **state)
+TEST(nothing_is_said_of_an_empty_node)
 {
-    (void) state;
     char text[HPCT_RANK_NODE_PHRASE];
     hpct_rank_node_change change;
     begin();
@@ -243,9 +236,8 @@ static void nothing_is_said_of_an_empty_node(void **state)
     hpct_rank_node_state_free(after);
 }
 
-static void reasons_are_told(void **state)
+TEST(reasons_are_told)
 {
-    (void) state;
     char text[HPCT_RANK_NODE_PHRASE];
     hpct_rank_node_change c;
     begin();
@@ -294,9 +286,8 @@ static void compare_after(hpct_rank_node_change *c, int pid, int parent, const c
     hpct_rank_node_state_free(after);
 }
 
-static void other_processes_are_named(void **state)
+TEST(other_processes_are_named)
 {
-    (void) state;
     char text[HPCT_RANK_NODE_PHRASE];
     hpct_rank_node_change c;
     int self = (int) getpid(), launcher = (int) getppid(), other = 4100100;
@@ -318,9 +309,8 @@ static void other_processes_are_named(void **state)
     assert_int_equal(c.busiest_pid, other);
 }
 
-static void ranks_of_the_step_are_no_others(void **state)
+TEST(ranks_of_the_step_are_no_others)
 {
-    (void) state;
     static const char same[] = "SLURM_STEP_ID=0\0SLURM_JOB_ID=12", next[] = "SLURM_STEP_ID=1\0"
                                                                             "SLURM_JOB_ID=12";
     hpct_rank_node_change c;
@@ -337,9 +327,8 @@ static void ranks_of_the_step_are_no_others(void **state)
     unsetenv("SLURM_STEP_ID");
 }
 
-static void this_machine_can_be_read(void **state)
+TEST(this_machine_can_be_read)
 {
-    (void) state;
     hpct_rank_node_state *before, *after;
     hpct_rank_node_change c;
     char text[HPCT_RANK_NODE_PHRASE];
@@ -351,22 +340,4 @@ static void this_machine_can_be_read(void **state)
     assert_true(c.cpus >= 1 && c.seconds > 0.04);
     hpct_rank_node_state_free(before);
     hpct_rank_node_state_free(after);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpus_in_the_mask_are_summed),
-        cmocka_unit_test(processes_are_read),
-        cmocka_unit_test(quotas_are_read),
-        cmocka_unit_test(cgroups_of_the_cpu_controller_are_found),
-        cmocka_unit_test(numbers_are_whole),
-        cmocka_unit_test(variables_are_found),
-        cmocka_unit_test(nothing_is_said_of_an_empty_node),
-        cmocka_unit_test(reasons_are_told),
-        cmocka_unit_test(other_processes_are_named),
-        cmocka_unit_test(ranks_of_the_step_are_no_others),
-        cmocka_unit_test(this_machine_can_be_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@
 #include <math.h>
 #include <sys/stat.h>
 
-static void crc_is_castagnoli(void **state)
+TEST(crc_is_castagnoli)
 {
-    (void) state;
     assert_int_equal(hpct_results_events_crc("123456789", 9),
                      0xe3069283); /* the check value of its family */
     assert_int_equal(hpct_results_events_crc((uint8_t[32]){0}, 32), 0x8a9136aa); /* RFC 3720, B.4 */
@@ -22,9 +21,8 @@ static void crc_is_castagnoli(void **state)
 
 /* From the examples of protobuf.dev/programming-guides/encoding, and the limits of 1, 2 and 10
  * bytes. */
-static void integers_are_varints(void **state)
+TEST(integers_are_varints)
 {
-    (void) state;
     static const struct {
         int64_t value;
         size_t size;
@@ -51,9 +49,8 @@ static void integers_are_varints(void **state)
     }
 }
 
-static void long_messages_nest(void **state)
+TEST(long_messages_nest)
 {
-    (void) state;
     char text[200];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
@@ -104,9 +101,8 @@ static const uint8_t hparams[] = {
     0x0a, 0x0c, 0x0a, 0x05, 0x6d, 0x6f, 0x64, 0x65, 0x6c, 0x12, 0x03, 0x1a, 0x01, 0x6d, 0x29, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0xf8, 0x3f, 0x20, 0x02, 0xe7, 0x81, 0xbf, 0x09};
 
-static void records_have_the_bytes_of_tensorboard(void **state)
+TEST(records_have_the_bytes_of_tensorboard)
 {
-    (void) state;
     hpct_protobuf to = {0};
     hpct_results_events_version(&to, 1.5);
     assert_bytes(&to, version, sizeof version);
@@ -125,9 +121,8 @@ static void records_have_the_bytes_of_tensorboard(void **state)
     assert_bytes(&to, hparams, sizeof hparams);
 }
 
-static void histogram_has_the_bytes_of_tensorboard(void **state)
+TEST(histogram_has_the_bytes_of_tensorboard)
 {
-    (void) state;
     const float values[] = {0, 1, 1, 30, 29.5f, 15};
     hpct_results_histogram histogram;
     hpct_protobuf to = {0};
@@ -148,9 +143,8 @@ static double count_all(const hpct_results_histogram *h)
     return all;
 }
 
-static void histogram_counts_values_in_buckets(void **state)
+TEST(histogram_counts_values_in_buckets)
 {
-    (void) state;
     const float values[] = {-1, 2, NAN, 0.5f, INFINITY, -INFINITY, 1.95f};
     hpct_results_histogram h;
     hpct_results_histogram_make(&h, values, 7);
@@ -215,9 +209,8 @@ static hpct_results_event_files *open_files(const char *folder, int num, bool co
 /* Of a node whose clock is behind. */
 #define AHEAD "events.out.tfevents.4000000000.node9.1.0"
 
-static void later_file_has_a_later_name(void **state)
+TEST(later_file_has_a_later_name)
 {
-    (void) state;
     const char *folder = pictures_folder();
     put_file(folder, AHEAD);
     hpct_results_event_files *files = open_files(folder, 1, true);
@@ -227,9 +220,8 @@ static void later_file_has_a_later_name(void **state)
     assert_string_equal(names_in(folder, "earlier-events"), "");
 }
 
-static void earlier_files_stay_until_an_epoch_is_good(void **state)
+TEST(earlier_files_stay_until_an_epoch_is_good)
 {
-    (void) state;
     const char *folder = pictures_folder();
     put_file(folder, AHEAD);
     put_file(folder, "notes.txt");
@@ -252,9 +244,8 @@ static void earlier_files_stay_until_an_epoch_is_good(void **state)
     assert_int_equal(hpct_results_event_files_close(files), HPCT_OK);
 }
 
-static void diverged_run_is_put_beside(void **state)
+TEST(diverged_run_is_put_beside)
 {
-    (void) state;
     const char *folder = pictures_folder();
     put_file(folder, AHEAD);
     hpct_results_event_files *files = open_files(folder, 1, false);
@@ -268,9 +259,8 @@ static void diverged_run_is_put_beside(void **state)
     assert_non_null(strstr(names_in(folder, "diverged-events/train"), "tfevents.4000000001."));
 }
 
-static void folder_that_is_a_file_is_named(void **state)
+TEST(folder_that_is_a_file_is_named)
 {
-    (void) state;
     char path[4096];
     const char *folder = pictures_folder();
     hpct_results_event_files *files;
@@ -280,21 +270,4 @@ static void folder_that_is_a_file_is_named(void **state)
     fclose(file);
     assert_int_equal(hpct_results_event_files_open(&files, folder, 2, false), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), path));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crc_is_castagnoli),
-        cmocka_unit_test(integers_are_varints),
-        cmocka_unit_test(long_messages_nest),
-        cmocka_unit_test(records_have_the_bytes_of_tensorboard),
-        cmocka_unit_test(histogram_has_the_bytes_of_tensorboard),
-        cmocka_unit_test(histogram_counts_values_in_buckets),
-        cmocka_unit_test(later_file_has_a_later_name),
-        cmocka_unit_test(earlier_files_stay_until_an_epoch_is_good),
-        cmocka_unit_test(diverged_run_is_put_beside),
-        cmocka_unit_test(folder_that_is_a_file_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

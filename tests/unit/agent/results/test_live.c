@@ -111,9 +111,8 @@ static void check_ranks(const json_t *ranks)
     assert_true(json_is_null(json_object_get(second, "gpu")));
 }
 
-static void last_state_is_written(void **state)
+TEST_WITH(last_state_is_written, make_folder, remove_folder)
 {
-    (void) state;
     hpct_results_live *live = open_live(folder, NULL);
     hpct_results_live_update(live, &some);
     hpct_results_live_ranks(live, 2, one, two, three, four, NULL);
@@ -138,9 +137,8 @@ static void last_state_is_written(void **state)
     json_decref(root);
 }
 
-static void nodes_become_known(void **state)
+TEST_WITH(nodes_become_known, make_folder, remove_folder)
 {
-    (void) state;
     hpct_results_live *live = open_live(folder, metrics_path);
     await_text(status_path, "node0");
     hpct_results_live_node(live, 1, "later\xff");
@@ -153,9 +151,8 @@ static void nodes_become_known(void **state)
     hpct_results_live_node(NULL, 0, "node0");
 }
 
-static void files_follow_the_run(void **state)
+TEST_WITH(files_follow_the_run, make_folder, remove_folder)
 {
-    (void) state;
     hpct_results_live_state next = some;
     hpct_results_live *live = open_live(folder, metrics_path);
     await_text(status_path, "\"epoch\":0,");
@@ -175,9 +172,8 @@ static void files_follow_the_run(void **state)
     assert_int_not_equal(access(metrics_path, F_OK), 0); /* it would stay for ever */
 }
 
-static void nothing_is_opened_without_files(void **state)
+TEST(nothing_is_opened_without_files)
 {
-    (void) state;
     hpct_results_live *live = open_live(NULL, NULL);
     assert_null(live);
     hpct_results_live_update(live, &some);
@@ -211,9 +207,8 @@ static int count_lines(const char *text)
 }
 
 /* A pipe that is full and that nobody reads blocks as a file system does that hangs. */
-static void hung_file_system_delays_nothing(void **state)
+TEST_WITH(hung_file_system_delays_nothing, make_folder, remove_folder)
 {
-    (void) state;
     char said[1024], bytes[4096] = "";
     assert_int_equal(mkfifo(status_path, 0600), 0);
     int pipe = open(status_path, O_RDWR | O_NONBLOCK);
@@ -240,9 +235,8 @@ static void hung_file_system_delays_nothing(void **state)
     close(pipe);
 }
 
-static void failures_are_said_once(void **state)
+TEST_WITH(failures_are_said_once, make_folder, remove_folder)
 {
-    (void) state;
     char said[1024], missing[96];
     snprintf(missing, sizeof missing, "%s/missing", folder);
     hpct_results_live *live = open_live(missing, NULL);
@@ -254,9 +248,8 @@ static void failures_are_said_once(void **state)
 }
 
 /* What another program has put there since is not removed. */
-static void foreign_metrics_stay(void **state)
+TEST_WITH(foreign_metrics_stay, make_folder, remove_folder)
 {
-    (void) state;
     char said[1024], other[128];
     hpct_output_try(metrics_path, 0);
     hpct_results_live *live = open_live(NULL, metrics_path);
@@ -272,9 +265,8 @@ static void foreign_metrics_stay(void **state)
 }
 
 /* A pipe is written to, and not removed. */
-static void pipes_stay(void **state)
+TEST_WITH(pipes_stay, make_folder, remove_folder)
 {
-    (void) state;
     char said[1024], bytes[16384];
     assert_int_equal(mkfifo(metrics_path, 0600), 0);
     int pipe = open(metrics_path, O_RDWR | O_NONBLOCK);
@@ -286,9 +278,8 @@ static void pipes_stay(void **state)
     assert_int_equal(access(metrics_path, F_OK), 0);
 }
 
-static void losses_are_means_of_equal_parts(void **state)
+TEST(losses_are_means_of_equal_parts)
 {
-    (void) state;
     hpct_results_live_losses losses = {.num = 0};
     for (int step = 0; step < 1000; step++)
         hpct_results_live_losses_add(&losses, step);
@@ -300,9 +291,8 @@ static void losses_are_means_of_equal_parts(void **state)
 
 /* ---- text for Prometheus ---- */
 
-static void metrics_have_labels_and_base_units(void **state)
+TEST(metrics_have_labels_and_base_units)
 {
-    (void) state;
     char *text, node[] = "a\\b\"c\nd", model[] = "m";
     hpct_results_live_rank rank = {0, node, 250, 100, 1, 2, 0.5};
     hpct_results_live_report report = {.time = 1700000000,
@@ -363,9 +353,8 @@ static hpct_status parse(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void only_such_files_are_read(void **state)
+TEST(only_such_files_are_read)
 {
-    (void) state;
     static const parse_case cases[] = {
         {BEGIN NAMES PLACE NUMBERS LAST, HPCT_OK,
          BEGIN NAMES PLACE
@@ -414,20 +403,6 @@ static void only_such_files_are_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(last_state_is_written, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(nodes_become_known, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(files_follow_the_run, make_folder, remove_folder),
-        cmocka_unit_test(nothing_is_opened_without_files),
-        cmocka_unit_test_setup_teardown(hung_file_system_delays_nothing, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(failures_are_said_once, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(foreign_metrics_stay, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(pipes_stay, make_folder, remove_folder),
-        cmocka_unit_test(losses_are_means_of_equal_parts),
-        cmocka_unit_test(metrics_have_labels_and_base_units),
-        cmocka_unit_test(only_such_files_are_read),
-    };
     alarm(300);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

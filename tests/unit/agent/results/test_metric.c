@@ -11,9 +11,8 @@ static void assert_listed(hpct_results_metric_choice choice, bool of_validation,
     assert_string_equal(hpct_results_metric_list(text, &choice, of_validation), expected);
 }
 
-static void a_run_has_the_metrics_of_its_kind(void **state)
+TEST(a_run_has_the_metrics_of_its_kind)
 {
-    (void) state;
     hpct_results_metric_choice classes = {.validation = true, .classes = true, .requested = 2 | 8};
     assert_listed(classes, false, "accuracy, loss");
     assert_listed(classes, true, "val_accuracy, val_loss, val_recall, val_auc");
@@ -23,9 +22,8 @@ static void a_run_has_the_metrics_of_its_kind(void **state)
     assert_listed((hpct_results_metric_choice){.numbers = true}, true, "");
 }
 
-static void metrics_are_found_by_name(void **state)
+TEST(metrics_are_found_by_name)
 {
-    (void) state;
     bool of_validation;
     hpct_metrics values = HPCT_RESULTS_NO_METRICS;
     assert_true(isnan(values.loss) && isnan(values.auc) && isnan(values.mse));
@@ -39,23 +37,12 @@ static void metrics_are_found_by_name(void **state)
     assert_null(hpct_results_metric_find("val_", &of_validation));
 }
 
-static void programs_have_names_and_bits(void **state)
+TEST(programs_have_names_and_bits)
 {
-    (void) state;
     unsigned all = 0;
     for (int i = 0; hpct_metric_name(i) != NULL; i++)
         all |= hpct_metric_bit(i);
     assert_string_equal(hpct_metric_name(2), "f1");
     assert_int_equal(hpct_metric_bit(2), HPCT_METRIC_F1);
     assert_true((all & (all + 1)) == 0); /* no bit is left out */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_has_the_metrics_of_its_kind),
-        cmocka_unit_test(metrics_are_found_by_name),
-        cmocka_unit_test(programs_have_names_and_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static void expect(const hpct_model *model, hpct_strategy_options options, int r
     assert_int_equal(found.micro_batches, expected.micro_batches);
 }
 
-static void ranks_become_stages_times_replicas(void **state)
+TEST(ranks_become_stages_times_replicas)
 {
-    (void) state;
     hpct_model *model = chain(6);
     hpct_strategy_options none = {0}, three = {.stages = 3}, cut = {.micro_batches = 9};
     expect(model, none, 1, 64, (hpct_strategy_stage_layout){1, 1, 1});
@@ -52,9 +51,8 @@ static void refuse(const hpct_model *model, hpct_strategy_options options, int r
         fail_msg("'%s' instead of '%s'", hpct_last_error(), message);
 }
 
-static void impossible_combinations_are_refused(void **state)
+TEST(impossible_combinations_are_refused)
 {
-    (void) state;
     hpct_model *model = chain(6);
     refuse(model, (hpct_strategy_options){0}, 7, 64, "no divisor of 7 ranks");
     refuse(model, (hpct_strategy_options){.stages = 7}, 7, 64, "has 6 operations");
@@ -65,9 +63,8 @@ static void impossible_combinations_are_refused(void **state)
 }
 
 /* The bubble is a fifth at most, wherever there are 4 samples for each piece. */
-static void defaults_leave_little_idle(void **state)
+TEST(defaults_leave_little_idle)
 {
-    (void) state;
     for (int stages = 2; stages <= 16; stages++) {
         for (int samples = 1; samples <= 1024; samples++) {
             int m = hpct_strategy_stage_layout_default(stages, samples), least = 4 * (stages - 1);
@@ -83,9 +80,8 @@ static void defaults_leave_little_idle(void **state)
     }
 }
 
-static void pieces_and_what_is_in_flight(void **state)
+TEST(pieces_and_what_is_in_flight)
 {
-    (void) state;
     hpct_strategy_stage_layout layout = {.stages = 4, .replicas = 2, .micro_batches = 8};
     assert_int_equal(hpct_strategy_stage_layout_pieces(&layout, 64), 8);
     assert_int_equal(hpct_strategy_stage_layout_pieces(&layout, 11),
@@ -98,12 +94,6 @@ static void pieces_and_what_is_in_flight(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_become_stages_times_replicas),
-        cmocka_unit_test(impossible_combinations_are_refused),
-        cmocka_unit_test(defaults_leave_little_idle),
-        cmocka_unit_test(pieces_and_what_is_in_flight),
-    };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

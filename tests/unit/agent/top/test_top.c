@@ -62,9 +62,8 @@ static void lacks(const hpct_top_screen *screen, const hpct_results_live_report 
         fail_msg("'%s' is in:\n%s", what, text);
 }
 
-static void plain_form_is_this(void **state)
+TEST(plain_form_is_this)
 {
-    (void) state;
     assert_string_equal(draw(&plain, &run),
                         "mnist-cnn, 2 ranks, job 123: running\n"
                         " 37 % [===============                         ]\n"
@@ -81,9 +80,8 @@ static void plain_form_is_this(void **state)
 }
 
 /* What the run logs: of numbers no accuracy. */
-static void other_metrics_are_shown(void **state)
+TEST(other_metrics_are_shown)
 {
-    (void) state;
     hpct_results_live_report numbers = run;
     numbers.state.accuracy = numbers.state.val_accuracy = NAN;
     numbers.state.num_metrics = 3;
@@ -101,18 +99,16 @@ static void other_metrics_are_shown(void **state)
              "val_loss 0.3000, val_accuracy 0.8000, val_f1 0.7500\n");
 }
 
-static void utf8_has_blocks(void **state)
+TEST(utf8_has_blocks)
 {
-    (void) state;
     hpct_top_screen screen = plain;
     screen.utf8 = true;
     contains(&screen, &run, "0.2500     █▃?▁\n");
     contains(&screen, &run, "[━━━━━━━━━━━━━━━  ");
 }
 
-static void run_that_will_not_fit_is_red(void **state)
+TEST(run_that_will_not_fit_is_red)
 {
-    (void) state;
     hpct_results_live_report late = run;
     hpct_top_screen screen = plain;
     late.state.job_ends = NOW + 3600;
@@ -123,9 +119,8 @@ static void run_that_will_not_fit_is_red(void **state)
     lacks(&screen, &run, "\033[31m");
 }
 
-static void silence_is_said(void **state)
+TEST(silence_is_said)
 {
-    (void) state;
     hpct_results_live_report silent = run;
     silent.time = NOW - 45;
     contains(&plain, &silent, ": running, no news for 45 s\n");
@@ -137,9 +132,8 @@ static void silence_is_said(void **state)
     lacks(&plain, &silent, " left");
 }
 
-static void slowest_ranks_come_first_where_not_all_fit(void **state)
+TEST(slowest_ranks_come_first_where_not_all_fit)
 {
-    (void) state;
     hpct_results_live_rank many[10];
     hpct_results_live_report large = run;
     hpct_top_screen screen = {.width = 80, .height = 14, .now = NOW};
@@ -163,9 +157,8 @@ static void slowest_ranks_come_first_where_not_all_fit(void **state)
     }
 }
 
-static void ranks_are_shown_once_they_are_known(void **state)
+TEST(ranks_are_shown_once_they_are_known)
 {
-    (void) state;
     hpct_results_live_rank unknown = {0, first, NAN, NAN, NAN, NAN, NAN};
     hpct_results_live_report young = run;
     young.ranks = &unknown;
@@ -175,9 +168,8 @@ static void ranks_are_shown_once_they_are_known(void **state)
     contains(&plain, &young, "    0  node0                    -       -       -      5 MB       -");
 }
 
-static void run_without_a_step_has_no_numbers(void **state)
+TEST(run_without_a_step_has_no_numbers)
 {
-    (void) state;
     const hpct_results_live_report begun = {.model = model,
                                             .time = NOW,
                                             .workers = 1,
@@ -200,9 +192,8 @@ static void run_without_a_step_has_no_numbers(void **state)
                                               "time left unknown\n");
 }
 
-static void lines_are_cut_to_the_width(void **state)
+TEST(lines_are_cut_to_the_width)
 {
-    (void) state;
     hpct_top_screen screen = {.width = 30, .height = 50, .now = NOW, .utf8 = true, .colour = true};
     contains(&screen, &run, "mnist-cnn, 2 ranks, job 123: \033[32mr\033[0m\n");
     contains(&screen, &run, " 37 % [━━━━━━━━━━━━━━━        \033[0m\n");
@@ -210,9 +201,8 @@ static void lines_are_cut_to_the_width(void **state)
     contains(&screen, &run, "0.2500     ?▁\n"); /* the last losses */
 }
 
-static void foreign_text_sends_no_escapes(void **state)
+TEST(foreign_text_sends_no_escapes)
 {
-    (void) state;
     char node[] = "n\033[2J\007\xc2\x9b"
                   "1m",
          name[] = "ä\nb\x7f";
@@ -257,9 +247,8 @@ static void put(const char *name, const char *of_job, int at)
     fclose(file);
 }
 
-static void newest_run_of_a_job_is_found(void **state)
+TEST(newest_run_of_a_job_is_found)
 {
-    (void) state;
     char *path, command[128], want[128];
     strcpy(folder, "/tmp/hpct-top-XXXXXX");
     assert_non_null(mkdtemp(folder));
@@ -284,22 +273,4 @@ static void newest_run_of_a_job_is_found(void **state)
     free(path);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_form_is_this),
-        cmocka_unit_test(other_metrics_are_shown),
-        cmocka_unit_test(utf8_has_blocks),
-        cmocka_unit_test(run_that_will_not_fit_is_red),
-        cmocka_unit_test(silence_is_said),
-        cmocka_unit_test(slowest_ranks_come_first_where_not_all_fit),
-        cmocka_unit_test(ranks_are_shown_once_they_are_known),
-        cmocka_unit_test(run_without_a_step_has_no_numbers),
-        cmocka_unit_test(lines_are_cut_to_the_width),
-        cmocka_unit_test(foreign_text_sends_no_escapes),
-        cmocka_unit_test(newest_run_of_a_job_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,9 +60,8 @@ static int count_lines(const char *name)
     return lines;
 }
 
-static void a_model_learns(void **state)
+TEST(a_model_learns)
 {
-    (void) state;
     hpct_model *model = small_model(10);
     hpct_fit_result result;
     hpct_metrics metrics;
@@ -82,9 +81,8 @@ static void a_model_learns(void **state)
 }
 
 /* The same seed gives the same run, another another; so does going on after evaluate. */
-static void a_run_is_a_function_of_its_seed(void **state)
+TEST(a_run_is_a_function_of_its_seed)
 {
-    (void) state;
     double losses[3];
     for (int i = 0; i < 3; i++) {
         hpct_model *model = small_model(10);
@@ -98,9 +96,8 @@ static void a_run_is_a_function_of_its_seed(void **state)
     assert_true(losses[0] != losses[2]);
 }
 
-static void steps_per_epoch_are_kept(void **state)
+TEST(steps_per_epoch_are_kept)
 {
-    (void) state;
     hpct_model *model = small_model(10);
     hpct_fit_result result;
     hpct_fit_options options = {.epochs = 3, .global_batch_size = 50, .steps_per_epoch = 9};
@@ -111,9 +108,8 @@ static void steps_per_epoch_are_kept(void **state)
 }
 
 /* Two epochs and then two more, with a short last batch, momentum and logs: as four at once. */
-static void a_run_continues_its_checkpoint(void **state)
+TEST(a_run_continues_its_checkpoint)
 {
-    (void) state;
     char dir[4096], logs[4096];
     double loss[2] = {0};
     snprintf(dir, sizeof dir, "%s/checkpoints", folder);
@@ -144,9 +140,8 @@ static void a_run_continues_its_checkpoint(void **state)
     hpct_model_free(model);
 }
 
-static void impossible_options_are_refused(void **state)
+TEST(impossible_options_are_refused)
 {
-    (void) state;
     hpct_model *model = small_model(10);
     const hpct_fit_options wrong[] = {
         {.epochs = -1},     {.batch_size = 8, .global_batch_size = 8},
@@ -168,9 +163,8 @@ static void impossible_options_are_refused(void **state)
     hpct_model_free(model);
 }
 
-static void labels_out_of_range_are_refused(void **state)
+TEST(labels_out_of_range_are_refused)
 {
-    (void) state;
     hpct_model *model = small_model(9);
     hpct_metrics metrics;
     hpct_fit_options options = {0}, validating = {.validation = test};
@@ -181,9 +175,8 @@ static void labels_out_of_range_are_refused(void **state)
     hpct_model_free(model);
 }
 
-static void evaluations_come_every_so_many_steps(void **state)
+TEST(evaluations_come_every_so_many_steps)
 {
-    (void) state;
     hpct_model *model = small_model(10);
     hpct_fit_result result;
     hpct_metrics metrics;
@@ -215,9 +208,8 @@ static void evaluations_come_every_so_many_steps(void **state)
 }
 
 /* The same numbers as fit's, from the parts of its step; the parts in another order are refused. */
-static void a_loop_of_ones_own_is_fit(void **state)
+TEST(a_loop_of_ones_own_is_fit)
 {
-    (void) state;
     hpct_model *fitted = small_model(10), *own = small_model(10);
     hpct_fit_result result;
     hpct_fit_options options = {.epochs = 1, .batch_size = 29, .seed = 5};
@@ -268,9 +260,8 @@ static void a_loop_of_ones_own_is_fit(void **state)
 }
 
 /* Closed in the wrong order: the trainer has the model until it is closed itself. */
-static void a_trainer_holds_its_model(void **state)
+TEST(a_trainer_holds_its_model)
 {
-    (void) state;
     hpct_model *model = small_model(10);
     hpct_trainer *trainer;
     assert_int_equal(
@@ -286,9 +277,8 @@ static void a_trainer_holds_its_model(void **state)
     hpct_trainer_close(trainer);
 }
 
-static void a_signal_stops_it(void **state)
+TEST(a_signal_stops_it)
 {
-    (void) state;
     const int signals[] = {SIGINT, SIGTERM};
     char weights[4096];
     snprintf(weights, sizeof weights, "%s/w.safetensors", folder);
@@ -322,9 +312,8 @@ static void a_signal_stops_it(void **state)
 
 /* Damage that shows only when a picture's turn comes: what was learned until then is saved, and not
  * under the name of an earlier run's weights. */
-static void what_was_learned_outlives_its_data(void **state)
+TEST(what_was_learned_outlives_its_data)
 {
-    (void) state;
     uint8_t png[4096];
     char weights[4096], rescued[4096];
     const char *own = pictures_folder();
@@ -365,18 +354,5 @@ static void what_was_learned_outlives_its_data(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_learns),
-        cmocka_unit_test(a_run_is_a_function_of_its_seed),
-        cmocka_unit_test(steps_per_epoch_are_kept),
-        cmocka_unit_test(a_run_continues_its_checkpoint),
-        cmocka_unit_test(impossible_options_are_refused),
-        cmocka_unit_test(labels_out_of_range_are_refused),
-        cmocka_unit_test(evaluations_come_every_so_many_steps),
-        cmocka_unit_test(a_loop_of_ones_own_is_fit),
-        cmocka_unit_test(a_trainer_holds_its_model),
-        cmocka_unit_test(a_signal_stops_it),
-        cmocka_unit_test(what_was_learned_outlives_its_data),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return unit_run(open_all, close_all);
 }

@@ -103,9 +103,8 @@ static void assert_seen(const settings *changed, const char *name)
         assert_seen(&s, NAME);                                                                     \
     } while (0)
 
-static void each_setting_has_its_key(void **state)
+TEST(each_setting_has_its_key)
 {
-    (void) state;
     SEEN("training samples", samples = 13);
     SEEN("training data", split = HPCT_TEST);
     SEEN("model", name = "other");
@@ -144,9 +143,8 @@ static void each_setting_has_its_key(void **state)
     SEEN("options", fit.early_stopping = "loss");
 }
 
-static void paths_are_not_part_of_it(void **state)
+TEST(paths_are_not_part_of_it)
 {
-    (void) state;
     settings one = usual, two = usual;
     one.fit.log_dir = "a";
     two.fit.log_dir = "b";
@@ -157,9 +155,8 @@ static void paths_are_not_part_of_it(void **state)
 }
 
 /* Checkpoints of earlier releases have no layers and no names of classes in the description. */
-static void an_earlier_release_is_compared_by_what_it_noted(void **state)
+TEST(an_earlier_release_is_compared_by_what_it_noted)
 {
-    (void) state;
     json_t *own = describe(&usual), *theirs = describe(&usual);
     char *unknown = NULL;
     json_object_del(theirs, "layers");
@@ -184,9 +181,8 @@ static void an_earlier_release_is_compared_by_what_it_noted(void **state)
     json_decref(other);
 }
 
-static void briefs_name_the_first_key(void **state)
+TEST(briefs_name_the_first_key)
 {
-    (void) state;
     settings changed = usual;
     char a[HPCT_TRAIN_IDENTITY_BRIEF], b[HPCT_TRAIN_IDENTITY_BRIEF],
         text[HPCT_TRAIN_IDENTITY_VALUE];
@@ -205,9 +201,8 @@ static void briefs_name_the_first_key(void **state)
     json_decref(other);
 }
 
-static void the_manual_has_the_table(void **state)
+TEST(the_manual_has_the_table)
 {
-    (void) state;
     const char *top = getenv("top_srcdir");
     char path[4096];
     if (top == NULL)
@@ -236,9 +231,8 @@ static void the_manual_has_the_table(void **state)
     free(manual);
 }
 
-static void lists_and_objects_differ_where_they_do(void **state)
+TEST(lists_and_objects_differ_where_they_do)
 {
-    (void) state;
     static const struct {
         const char *a, *b, *where, *own, *others;
     } cases[] = {
@@ -264,17 +258,4 @@ static void lists_and_objects_differ_where_they_do(void **state)
         json_decref(a);
         json_decref(b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_setting_has_its_key),
-        cmocka_unit_test(paths_are_not_part_of_it),
-        cmocka_unit_test(an_earlier_release_is_compared_by_what_it_noted),
-        cmocka_unit_test(briefs_name_the_first_key),
-        cmocka_unit_test(the_manual_has_the_table),
-        cmocka_unit_test(lists_and_objects_differ_where_they_do),
-    };
-    return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

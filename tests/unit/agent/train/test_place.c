@@ -22,9 +22,8 @@ static json_t *write_place(void)
     return json;
 }
 
-static void a_place_comes_back(void **state)
+TEST(a_place_comes_back)
 {
-    (void) state;
     json_t *json = write_place();
     hpct_train_place place;
     assert_int_equal(hpct_train_place_from_json(json, &place), HPCT_OK);
@@ -47,9 +46,8 @@ static void replace(json_t *object, const char *path, const char *text)
     json_object_set_new(object, path, json_loads(text, JSON_DECODE_ANY, NULL));
 }
 
-static void forged_numbers_are_refused(void **state)
+TEST(forged_numbers_are_refused)
 {
-    (void) state;
     static const struct {
         const char *path, *value, *named;
     } cases[] = {
@@ -84,13 +82,4 @@ static void forged_numbers_are_refused(void **state)
             fail_msg("%s: %s: %s", cases[i].path, cases[i].value, hpct_last_error());
         json_decref(json);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_place_comes_back),
-        cmocka_unit_test(forged_numbers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

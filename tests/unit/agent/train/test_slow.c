@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-static void ratio_is_to_the_median_of_the_others(void **state)
+TEST(ratio_is_to_the_median_of_the_others)
 {
-    (void) state;
     const struct {
         int nodes;
         double busy[5], ratio; /* of node 0 */
@@ -21,9 +20,8 @@ static void ratio_is_to_the_median_of_the_others(void **state)
     }
 }
 
-static void node_is_named_after_a_minute_once(void **state)
+TEST(node_is_named_after_a_minute_once)
 {
-    (void) state;
     hpct_train_slow_node node = {0};
     assert_int_equal(hpct_train_slow_heed(&node, 1.3, 100), HPCT_TRAIN_SLOW_NO);
     assert_int_equal(hpct_train_slow_heed(&node, 1.31, 105), HPCT_TRAIN_SLOW_BEGINS);
@@ -35,9 +33,8 @@ static void node_is_named_after_a_minute_once(void **state)
     assert_int_equal(hpct_train_slow_heed(&node, 1.8, 371), HPCT_TRAIN_SLOW_NAMED);
 }
 
-static void short_slowness_is_not_named(void **state)
+TEST(short_slowness_is_not_named)
 {
-    (void) state;
     hpct_train_slow_node node = {0};
     for (int i = 1; i < 1000; i++)
         assert_int_not_equal(hpct_train_slow_heed(&node, i % 10 == 0 ? 1.2 : 2, 5.0 * i),
@@ -45,9 +42,8 @@ static void short_slowness_is_not_named(void **state)
 }
 
 /* Ranks of a node need not be neighbours; of some nothing is known. */
-static void nodes_are_means_of_their_ranks(void **state)
+TEST(nodes_are_means_of_their_ranks)
 {
-    (void) state;
     enum { RANKS = 5 };
     const char *names[RANKS] = {"a", "b", "a", NULL, "c"};
     double known[HPCT_TRAIN_PACE_PARTS][RANKS] = {[HPCT_TRAIN_PACE_STEP] = {9, 9, 9, 9, NAN},
@@ -75,15 +71,4 @@ static void nodes_are_means_of_their_ranks(void **state)
     assert_int_equal(nodes.num_nodes, 2);
     assert_int_equal(hpct_train_slow_nodes_heed(&nodes, 0, 161, &ratio), HPCT_TRAIN_SLOW_BEGINS);
     hpct_train_slow_nodes_close(&nodes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ratio_is_to_the_median_of_the_others),
-        cmocka_unit_test(node_is_named_after_a_minute_once),
-        cmocka_unit_test(short_slowness_is_not_named),
-        cmocka_unit_test(nodes_are_means_of_their_ranks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,9 +38,8 @@ static const struct stop_case {
     {"loss", {3}, -1, 0},
 };
 
-static void training_ends_where_keras_ends_it(void **state)
+TEST(training_ends_where_keras_ends_it)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof stop_cases / sizeof stop_cases[0]; i++) {
         const struct stop_case *c = &stop_cases[i];
         hpct_train_watch_options options;
@@ -73,9 +72,8 @@ static const struct plateau_case {
     {"loss:patience=1", {3, 3}, {1, .1}},
 };
 
-static void rates_fall_as_in_keras(void **state)
+TEST(rates_fall_as_in_keras)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof plateau_cases / sizeof plateau_cases[0]; i++) {
         const struct plateau_case *c = &plateau_cases[i];
         hpct_train_watch_options options;
@@ -92,9 +90,8 @@ static void rates_fall_as_in_keras(void **state)
 
 /* ---- in a checkpoint ---- */
 
-static void notes_are_kept(void **state)
+TEST(notes_are_kept)
 {
-    (void) state;
     hpct_train_watch_notes in = {.stopping = {true, 1.0 / 3, "val_loss", 7, 2, 0},
                                  .plateau = {false, 0, "loss", 0, 1, 3},
                                  .rate = 1e-7,
@@ -116,9 +113,8 @@ static void notes_are_kept(void **state)
     free(text);
 }
 
-static void another_metric_begins_anew(void **state)
+TEST(another_metric_begins_anew)
 {
-    (void) state;
     hpct_train_watch_options options;
     hpct_train_watch watch = {true, .1, "val_loss", 3, 5, 0};
     bool is_best;
@@ -129,9 +125,8 @@ static void another_metric_begins_anew(void **state)
 
 /* ---- text that is none ---- */
 
-static void wrong_text_is_named(void **state)
+TEST(wrong_text_is_named)
 {
-    (void) state;
     const struct {
         bool plateau;
         const char *text, *message;
@@ -187,9 +182,8 @@ static hpct_status parse_rates(hpct_train_rate_file *out, const char *text)
     return status;
 }
 
-static void rates_hold_until_the_next_line(void **state)
+TEST(rates_hold_until_the_next_line)
 {
-    (void) state;
     const char *const texts[] = {
         "1 0.5\n4 0.1\n", "# epoch rate\n 1,0.5 # begin\n\n4,\t0.1", "1 5e-1\r\n4 1e-1\r\n",
         "epoch,accuracy,learning_rate,loss\n1,0.9,0.5,1\n4,0.91,0.1,0.8\n"};
@@ -203,9 +197,8 @@ static void rates_hold_until_the_next_line(void **state)
     }
 }
 
-static void wrong_rates_are_named_by_line(void **state)
+TEST(wrong_rates_are_named_by_line)
 {
-    (void) state;
     const struct {
         const char *text, *message;
     } cases[] = {
@@ -226,18 +219,4 @@ static void wrong_rates_are_named_by_line(void **state)
         assert_said(cases[i].message);
         assert_null(file.lines);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_ends_where_keras_ends_it),
-        cmocka_unit_test(rates_fall_as_in_keras),
-        cmocka_unit_test(notes_are_kept),
-        cmocka_unit_test(another_metric_begins_anew),
-        cmocka_unit_test(wrong_text_is_named),
-        cmocka_unit_test(rates_hold_until_the_next_line),
-        cmocka_unit_test(wrong_rates_are_named_by_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

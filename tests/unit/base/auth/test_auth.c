@@ -20,7 +20,7 @@ static const hpct_auth auth = {.key = &key, .run = "42.0"};
 
 /* ---- the key ---- */
 
-static void keys_are_text(void **state)
+TEST(keys_are_text)
 {
     hpct_auth_key a, b, none;
     char text[HPCT_AUTH_KEY_TEXT + 2];
@@ -61,7 +61,7 @@ static void refused(const char *path, const char *why)
 }
 
 /* In all places that a core dump has, also beyond a page; parts of a copy count. */
-static void copies_are_forgotten(void **state)
+TEST(copies_are_forgotten)
 {
     enum { ROOM = 1 << 20 };
     static char fixed[HPCT_AUTH_KEY_TEXT];
@@ -93,7 +93,7 @@ static void copies_are_forgotten(void **state)
     hpct_auth_key_free(kept);
 }
 
-static void files_that_others_may_read_are_refused(void **state)
+TEST(files_that_others_may_read_are_refused)
 {
     char folder[] = "/tmp/test_auth.XXXXXX", path[64], other[64], text[HPCT_AUTH_KEY_TEXT];
     hpct_auth_key *read;
@@ -179,7 +179,7 @@ static int shake_hands(const hpct_auth *connector, const hpct_auth *listener, ui
     return 4;
 }
 
-static void both_ends_are_authenticated(void **state)
+TEST(both_ends_are_authenticated)
 {
     const hpct_auth_key other = {{1, 2, 4}};
     const hpct_auth stranger = {.key = &other, .run = "42.0"}, next = {.key = &key, .run = "42.1"};
@@ -196,7 +196,7 @@ static void both_ends_are_authenticated(void **state)
 }
 
 /* What was overheard of one handshake, said in another, or back to who said it. */
-static void replays_are_rejected(void **state)
+TEST(replays_are_rejected)
 {
     hpct_auth_proof c, l, again;
     uint8_t last[HPCT_AUTH_PROOF_LAST], accept[HPCT_AUTH_PROOF_ACCEPT],
@@ -221,7 +221,7 @@ static void replays_are_rejected(void **state)
 
 /* ---- seals ---- */
 
-static void message_codes_enforce_order(void **state)
+TEST(message_codes_enforce_order)
 {
     hpct_auth_seal *out, *in;
     uint8_t tags[3][HPCT_AUTH_SEAL_TAG];
@@ -246,7 +246,7 @@ static void message_codes_enforce_order(void **state)
 /* GMAC: a nonce of zeros, which is the first message's, over nothing with the zero key is test case
  * 13 of McGrew and Viega's GCM. HMAC: Python's hmac.new(bytes(range(32)), b"hpc-train", "sha256").
  */
-static void libcrypto_matches_test_vectors(void **state)
+TEST(libcrypto_matches_test_vectors)
 {
     static const uint8_t case13[HPCT_AUTH_SEAL_TAG] = {0x53, 0x0f, 0x8a, 0xfb, 0xc7, 0x45,
                                                        0x36, 0xb9, 0xa9, 0x63, 0xb4, 0xf1,
@@ -267,18 +267,4 @@ static void libcrypto_matches_test_vectors(void **state)
         range.bytes[i] = (uint8_t) i;
     assert_true(hpct_auth_mac_check(of_python, &range, "hpc-train", 9));
     assert_false(hpct_auth_mac_check(of_python, &range, "hpc-trail", 9));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_text),
-        cmocka_unit_test(copies_are_forgotten),
-        cmocka_unit_test(files_that_others_may_read_are_refused),
-        cmocka_unit_test(both_ends_are_authenticated),
-        cmocka_unit_test(replays_are_rejected),
-        cmocka_unit_test(message_codes_enforce_order),
-        cmocka_unit_test(libcrypto_matches_test_vectors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

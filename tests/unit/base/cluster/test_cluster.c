@@ -24,7 +24,7 @@ static hpct_status fit_roles(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void roles_are_assigned_by_rank(void **state)
+TEST(roles_are_assigned_by_rank)
 {
     static const parse_case cases[] = {
         {"ps:2,worker:3,chief,evaluator", HPCT_OK, "p0 p1 w0 w1 w2 c0 e0", 7},
@@ -48,7 +48,7 @@ static hpct_status parse_roles(const parse_case *c, char *got, size_t size)
     return hpct_cluster_roles_parse(c->text, &roles);
 }
 
-static void invalid_roles_are_rejected(void **state)
+TEST(invalid_roles_are_rejected)
 {
     static const parse_case cases[] = {
         {"", HPCT_ERR_USAGE, "'' is not a role"},
@@ -93,7 +93,7 @@ static hpct_status read_layout(const parse_case *c, char *got, size_t size)
 
 #define MAP(text) "SLURM_PMIX_MAPPING_SERV=" text
 
-static void pmix_mapping_gives_heterogeneous_layouts(void **state)
+TEST(pmix_mapping_gives_heterogeneous_layouts)
 {
     const parse_case cases[] = {
         {"srun -w node2,node3 -n3 : -w node0 -n2", HPCT_OK,
@@ -122,7 +122,7 @@ static void pmix_mapping_gives_heterogeneous_layouts(void **state)
 #define PACK_0 "SLURM_JOB_NODELIST_PACK_GROUP_0="
 #define PACK_1 "SLURM_JOB_NODELIST_PACK_GROUP_1="
 
-static void without_pmix_the_components_node_lists_are_used(void **state)
+TEST(without_pmix_the_components_node_lists_are_used)
 {
     static const char want[] = "node2:0 node2:1 node3:0 node0:0 node0:1";
     const parse_case cases[] = {
@@ -154,7 +154,7 @@ static void without_pmix_the_components_node_lists_are_used(void **state)
     RUN_CASES(read_layout, foreign);
 }
 
-static void a_component_alone_is_an_ordinary_step(void **state)
+TEST(a_component_alone_is_an_ordinary_step)
 {
     const parse_case cases[] = {
         {"srun -m cyclic", HPCT_OK, "node0:0 node2:0 node3:0 node0:1 node2:1", 0,
@@ -165,7 +165,7 @@ static void a_component_alone_is_an_ordinary_step(void **state)
     RUN_CASES(read_layout, cases);
 }
 
-static void pmix_mapping_gives_arbitrary_layouts(void **state)
+TEST(pmix_mapping_gives_arbitrary_layouts)
 {
     hpct_cluster cluster;
     hpct_cluster_environment *step =
@@ -203,7 +203,7 @@ static hpct_status find_hosts(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void node_aliases_override_resolved_addresses(void **state)
+TEST(node_aliases_override_resolved_addresses)
 {
     static const parse_case cases[] = {
         {"(null)", HPCT_OK, "10.0.0.1 fd00::1 c2 c3"},
@@ -273,7 +273,7 @@ static void check_variables(int rank, const char *tf)
     "{\"cluster\":{\"ps\":[\"[fd00::1]:22000\",\"[fd00::1]:22001\"],\"worker\":[\"10.0.0.1:22000"  \
     "\",\"10.0.0.1:22001\"],\"chief\":[\"c7:22000\"]},\"task\":"
 
-static void tf_config_has_cluster_and_task(void **state)
+TEST(tf_config_has_cluster_and_task)
 {
     check_variables(1, TF_CLUSTER "{\"type\":\"ps\",\"index\":1}}");
     check_variables(2, TF_CLUSTER "{\"type\":\"worker\",\"index\":0}}");
@@ -281,7 +281,7 @@ static void tf_config_has_cluster_and_task(void **state)
     check_variables(5, TF_CLUSTER "{\"type\":\"evaluator\",\"index\":0}}");
 }
 
-static void node_number_is_its_place_in_the_job(void **state)
+TEST(node_number_is_its_place_in_the_job)
 {
     const char list[] = "SLURM_JOB_NODELIST=n[009-010],m3";
     assert_int_equal(hpct_cluster_node_in_job(ENV(list, "SLURMD_NODENAME=n009"), 40, 7), 0);
@@ -302,20 +302,4 @@ static void node_number_is_its_place_in_the_job(void **state)
     assert_int_equal(hpct_cluster_node_in_job(components, 40, 7), 1);
     assert_int_equal(hpct_cluster_node_in_job(components, 41, 7), 2);
     assert_int_equal(hpct_cluster_node_in_job(components, 42, 7), 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(node_number_is_its_place_in_the_job),
-        cmocka_unit_test(roles_are_assigned_by_rank),
-        cmocka_unit_test(invalid_roles_are_rejected),
-        cmocka_unit_test(pmix_mapping_gives_heterogeneous_layouts),
-        cmocka_unit_test(without_pmix_the_components_node_lists_are_used),
-        cmocka_unit_test(a_component_alone_is_an_ordinary_step),
-        cmocka_unit_test(pmix_mapping_gives_arbitrary_layouts),
-        cmocka_unit_test(node_aliases_override_resolved_addresses),
-        cmocka_unit_test(tf_config_has_cluster_and_task),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static const char design_json[] =
     "{\"name\":\"node1\",\"tasks\":2,\"gpus\":2}],\"gpu\":\"0\",\"tmpdir\":\"/tmp/hpc-train/42\","
     "\"data\":\"/tmp/hpc-train/42/mnist\"}";
 
-static void config_is_written_as_documented(void **state)
+TEST(config_is_written_as_documented)
 {
     char *text = NULL;
     hpct_cluster_config *config = make_config("0", "/tmp/hpc-train/42/mnist");
@@ -49,7 +49,7 @@ static void config_is_written_as_documented(void **state)
     hpct_cluster_config_free(config);
 }
 
-static void config_is_read_back(void **state)
+TEST(config_is_read_back)
 {
     hpct_cluster_config *config = NULL;
     assert_int_equal(hpct_cluster_config_from_json(design_json, strlen(design_json), "x", &config),
@@ -85,7 +85,7 @@ static hpct_status parse_replaced(const parse_case *c, char *got, size_t size)
     return hpct_cluster_config_from_json(text, strlen(text), "HPC_TRAIN_CONFIG", &config);
 }
 
-static void contradictions_are_rejected(void **state)
+TEST(contradictions_are_rejected)
 {
 #define REPLACED(piece, by, words)                                                                 \
     {                                                                                              \
@@ -115,7 +115,7 @@ static void contradictions_are_rejected(void **state)
     RUN_CASES(parse_replaced, cases);
 }
 
-static void ranks_are_numbered_through_all_roles(void **state)
+TEST(ranks_are_numbered_through_all_roles)
 {
     static const char text[] =
         "{\"version\":1,\"job\":\"1.0\",\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"a:2\",\"b:1\"]}"
@@ -182,7 +182,7 @@ static void forget(received *r)
         free(r->values[i]);
 }
 
-static void variables_are_as_documented(void **state)
+TEST(variables_are_as_documented)
 {
     received r;
     const char *dropped = NULL;
@@ -246,7 +246,7 @@ static hpct_status parse_frameworks(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void frameworks_are_parsed(void **state)
+TEST(frameworks_are_parsed)
 {
     static const parse_case cases[] = {
         {"tf,jax", HPCT_OK, "tf jax "},
@@ -263,7 +263,7 @@ static void frameworks_are_parsed(void **state)
 }
 
 /* 10,000 nodes x 8 tasks: the variable and TF_CONFIG are left out, the file has everything. */
-static void variables_too_long_for_exec_are_left_out(void **state)
+TEST(variables_too_long_for_exec_are_left_out)
 {
     hpct_cluster cluster;
     hpct_cluster_config *config = NULL, *again = NULL;
@@ -296,7 +296,7 @@ static void variables_too_long_for_exec_are_left_out(void **state)
 
 /* ---- reading, by launcher ---- */
 
-static void config_of_the_plugin_overrides_slurm(void **state)
+TEST(config_of_the_plugin_overrides_slurm)
 {
     char variable[sizeof design_json + 32], path[] = "/tmp/hpc-train-config.XXXXXX", file[64];
     hpct_cluster_config *config = NULL;
@@ -325,7 +325,7 @@ static void config_of_the_plugin_overrides_slurm(void **state)
                      HPCT_ERR_CONFIG);
 }
 
-static void config_from_slurm_variables(void **state)
+TEST(config_from_slurm_variables)
 {
     hpct_cluster_config *config = NULL;
     assert_int_equal(
@@ -348,7 +348,7 @@ static hpct_status read_with_variable(const parse_case *c, char *got, size_t siz
     return hpct_cluster_config_read_from(ENV(c->text, STEP, TASK2), &config);
 }
 
-static void invalid_slurm_variables_are_named(void **state)
+TEST(invalid_slurm_variables_are_named)
 {
     static const parse_case cases[] = {
         {"SLURM_PROCID=-1", HPCT_ERR_CONFIG, "SLURM_PROCID"},
@@ -368,7 +368,7 @@ static void invalid_slurm_variables_are_named(void **state)
     RUN_CASES(read_with_variable, cases);
 }
 
-static void a_list_gives_arbitrary_placement(void **state)
+TEST(a_list_gives_arbitrary_placement)
 {
     hpct_cluster_config *config = NULL;
     assert_int_equal(
@@ -388,7 +388,7 @@ static void a_list_gives_arbitrary_placement(void **state)
     assert_non_null(strstr(hpct_last_error(), "SLURM_ARBITRARY_NODELIST names 2 hosts"));
 }
 
-static void hostfile_gives_arbitrary_placement(void **state)
+TEST(hostfile_gives_arbitrary_placement)
 {
     char path[] = "/tmp/hpc-train-hosts.XXXXXX", variable[64];
     int fd = mkstemp(path);
@@ -416,7 +416,7 @@ static void hostfile_gives_arbitrary_placement(void **state)
     unlink(path);
 }
 
-static void reserved_ports_are_preferred(void **state)
+TEST(reserved_ports_are_preferred)
 {
     hpct_cluster_config *config = NULL;
     assert_int_equal(hpct_cluster_config_read_from(
@@ -432,7 +432,7 @@ static void reserved_ports_are_preferred(void **state)
     hpct_cluster_config_free(config);
 }
 
-static void mpirun_overrides_slurm_and_one_process_needs_neither(void **state)
+TEST(mpirun_overrides_slurm_and_one_process_needs_neither)
 {
     char variable[sizeof design_json + 32];
     hpct_cluster_config *config = NULL;
@@ -468,25 +468,4 @@ static void mpirun_overrides_slurm_and_one_process_needs_neither(void **state)
     assert_int_equal(config->size, 1);
     assert_string_equal(config->data, "/d");
     hpct_cluster_config_free(config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(config_is_written_as_documented),
-        cmocka_unit_test(config_is_read_back),
-        cmocka_unit_test(contradictions_are_rejected),
-        cmocka_unit_test(ranks_are_numbered_through_all_roles),
-        cmocka_unit_test(variables_are_as_documented),
-        cmocka_unit_test(frameworks_are_parsed),
-        cmocka_unit_test(variables_too_long_for_exec_are_left_out),
-        cmocka_unit_test(config_of_the_plugin_overrides_slurm),
-        cmocka_unit_test(config_from_slurm_variables),
-        cmocka_unit_test(invalid_slurm_variables_are_named),
-        cmocka_unit_test(a_list_gives_arbitrary_placement),
-        cmocka_unit_test(hostfile_gives_arbitrary_placement),
-        cmocka_unit_test(reserved_ports_are_preferred),
-        cmocka_unit_test(mpirun_overrides_slurm_and_one_process_needs_neither),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static hpct_status lay_out(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void ranks_are_distributed_as_slurm_does(void **state)
+TEST(ranks_are_distributed_as_slurm_does)
 {
     const int uneven[] = {5, 1, 1}, overcommitted[] = {4, 3}, hosts[] = {2, 1, 2};
     const int placed[] = {2, 0, 2, 1, 0};
@@ -48,7 +48,7 @@ static void ranks_are_distributed_as_slurm_does(void **state)
     RUN_CASES(lay_out, cases);
 }
 
-static void arbitrary_needs_a_hostfile_of_all_tasks(void **state)
+TEST(arbitrary_needs_a_hostfile_of_all_tasks)
 {
     const int tasks[] = {2, 1}, placed[] = {0, 1, 1};
     const parse_case cases[] = {
@@ -64,7 +64,7 @@ static hpct_status parse_distribution(const parse_case *c, char *got, size_t siz
     return hpct_cluster_distribution_parse(c->text, NULL, &distribution);
 }
 
-static void unknown_distributions_are_rejected(void **state)
+TEST(unknown_distributions_are_rejected)
 {
     static const parse_case cases[] = {
         {"hyper", HPCT_ERR_CONFIG, "use block, cyclic or plane"},
@@ -75,7 +75,7 @@ static void unknown_distributions_are_rejected(void **state)
     RUN_CASES(parse_distribution, cases);
 }
 
-static void cyclic_layout_of_10000_nodes(void **state)
+TEST(cyclic_layout_of_10000_nodes)
 {
     enum { NODES = 10000, EACH = 8 };
     static int tasks[NODES];
@@ -104,7 +104,7 @@ static hpct_status parse_port_range(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void port_ranges_are_parsed(void **state)
+TEST(port_ranges_are_parsed)
 {
     static const parse_case cases[] = {
         {"22000", HPCT_OK, "22000 alone"},
@@ -138,7 +138,7 @@ static bool meet(int a, int a_tasks, int b, int b_tasks)
     return a < b + b_tasks && b < a + a_tasks;
 }
 
-static void steps_of_a_job_never_share_ports(void **state)
+TEST(steps_of_a_job_never_share_ports)
 {
     for (uint32_t job = 1; job < 100000; job += 997) {
         for (uint32_t step = 0; step < 150; step++) {
@@ -152,7 +152,7 @@ static void steps_of_a_job_never_share_ports(void **state)
         assert_false(meet(base_of(7, 0, 256), 256, base_of(7, step, 256), 256));
 }
 
-static void jobs_rarely_share_ports(void **state)
+TEST(jobs_rarely_share_ports)
 {
     int clashes = 0;
     for (uint32_t job = 1; job < 2000; job++) {
@@ -162,7 +162,7 @@ static void jobs_rarely_share_ports(void **state)
     assert_int_equal(clashes, 0);
 }
 
-static void narrow_ranges_are_used_up_or_rejected(void **state)
+TEST(narrow_ranges_are_used_up_or_rejected)
 {
     int base = 0;
     hpct_cluster_port_range narrow = {.low = 22000, .high = 22003},
@@ -179,7 +179,7 @@ static void narrow_ranges_are_used_up_or_rejected(void **state)
     assert_int_equal(hpct_cluster_port_base(single, 1234, 77, 7, 0, &base), HPCT_ERR_CONFIG);
 }
 
-static void port_blocks_do_not_overlap(void **state)
+TEST(port_blocks_do_not_overlap)
 {
     static const hpct_cluster_port_range ranges[] = {{.low = 20000, .high = 32767},
                                                      {.low = 22000, .high = 22007},
@@ -217,7 +217,7 @@ static hpct_status parse_reserved(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void reserved_ports_are_parsed(void **state)
+TEST(reserved_ports_are_parsed)
 {
     static const parse_case cases[] = {
         {"12000-12001,12005,12010-12012", HPCT_OK, "12000 12001 12005 12010"},
@@ -231,21 +231,4 @@ static void reserved_ports_are_parsed(void **state)
         {"1;2", HPCT_ERR_CONFIG},
     };
     RUN_CASES(parse_reserved, cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_are_distributed_as_slurm_does),
-        cmocka_unit_test(arbitrary_needs_a_hostfile_of_all_tasks),
-        cmocka_unit_test(unknown_distributions_are_rejected),
-        cmocka_unit_test(cyclic_layout_of_10000_nodes),
-        cmocka_unit_test(port_ranges_are_parsed),
-        cmocka_unit_test(steps_of_a_job_never_share_ports),
-        cmocka_unit_test(jobs_rarely_share_ports),
-        cmocka_unit_test(narrow_ranges_are_used_up_or_rejected),
-        cmocka_unit_test(port_blocks_do_not_overlap),
-        cmocka_unit_test(reserved_ports_are_parsed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

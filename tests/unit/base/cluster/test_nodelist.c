@@ -20,7 +20,7 @@ static hpct_status expand(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void host_lists_are_expanded(void **state)
+TEST(host_lists_are_expanded)
 {
     static const parse_case cases[] = {
         {"node0", HPCT_OK, "node0"},
@@ -39,7 +39,7 @@ static void host_lists_are_expanded(void **state)
     RUN_CASES(expand, cases);
 }
 
-static void malformed_lists_are_rejected(void **state)
+TEST(malformed_lists_are_rejected)
 {
     static const parse_case cases[] = {
         {"", HPCT_ERR_CONFIG, "is empty"},
@@ -61,7 +61,7 @@ static void malformed_lists_are_rejected(void **state)
     RUN_CASES(expand, cases);
 }
 
-static void lists_have_at_most_a_million_hosts(void **state)
+TEST(lists_have_at_most_a_million_hosts)
 {
     char **names = NULL;
     int count = 0;
@@ -82,7 +82,7 @@ static void lists_have_at_most_a_million_hosts(void **state)
     RUN_CASES(expand, cases);
 }
 
-static void names_have_at_most_255_bytes(void **state)
+TEST(names_have_at_most_255_bytes)
 {
     char name[257], expanded[300];
     memset(name, 'n', sizeof name);
@@ -131,7 +131,7 @@ static void random_list(char *out)
 
 /* One scontrol answers many questions on its standard input; an unknown command between them would
  * end up in the answers, so a host of its own separates them. */
-static void lists_are_expanded_as_scontrol_does(void **state)
+TEST(lists_are_expanded_as_scontrol_does)
 {
     enum { MOST = 10000 };
     static char lists[MOST][512];
@@ -204,7 +204,7 @@ static hpct_status expand_tasks(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void tasks_per_node_are_expanded(void **state)
+TEST(tasks_per_node_are_expanded)
 {
     int *tasks = NULL;
     static const parse_case cases[] = {
@@ -217,7 +217,7 @@ static void tasks_per_node_are_expanded(void **state)
     free(tasks);
 }
 
-static void malformed_tasks_per_node_are_rejected(void **state)
+TEST(malformed_tasks_per_node_are_rejected)
 {
     static const parse_case cases[] = {
         {"", HPCT_ERR_CONFIG, "tasks per node", 4},
@@ -236,18 +236,4 @@ static void malformed_tasks_per_node_are_rejected(void **state)
         {"1(x4)1", HPCT_ERR_CONFIG, "tasks per node", 4},
     };
     RUN_CASES(expand_tasks, cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_lists_are_expanded),
-        cmocka_unit_test(malformed_lists_are_rejected),
-        cmocka_unit_test(lists_have_at_most_a_million_hosts),
-        cmocka_unit_test(names_have_at_most_255_bytes),
-        cmocka_unit_test(lists_are_expanded_as_scontrol_does),
-        cmocka_unit_test(tasks_per_node_are_expanded),
-        cmocka_unit_test(malformed_tasks_per_node_are_rejected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static hpct_auth_seal *seal(void)
     return seal;
 }
 
-static void frames_are_decoded_as_encoded(void **state)
+TEST(frames_are_decoded_as_encoded)
 {
     uint8_t bytes[HPCT_NET_FRAME_BYTES];
     hpct_auth_seal *writer = seal(), *reader = seal();
@@ -54,7 +54,7 @@ static bool is_taken(hpct_net_frame *out, const uint8_t frame[HPCT_NET_FRAME_BYT
     return taken;
 }
 
-static void altered_frames_are_rejected(void **state)
+TEST(altered_frames_are_rejected)
 {
     uint8_t good[HPCT_NET_FRAME_BYTES], bytes[HPCT_NET_FRAME_BYTES];
     hpct_auth_seal *writer = seal();
@@ -87,7 +87,7 @@ static hpct_status split_address(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void addresses_are_host_and_port(void **state)
+TEST(addresses_are_host_and_port)
 {
     static const parse_case cases[] = {
         {"node0:22000", HPCT_OK, "node0 22000"},
@@ -103,7 +103,7 @@ static void addresses_are_host_and_port(void **state)
     RUN_CASES(split_address, cases);
 }
 
-static void listen_reports_a_port_in_use(void **state)
+TEST(listen_reports_a_port_in_use)
 {
     int first, second, port = 0;
     assert_int_equal(hpct_net_link_listen(&first, &port, "here", 1), HPCT_OK);
@@ -127,7 +127,7 @@ static int option_of(int fd, int option)
 
 /* With the pause between repetitions limited at both ends, as the kernel can; else with as long a
  * pause after an outage as it lasted. */
-static void silence_is_longer_than_an_outage(void **state)
+TEST(silence_is_longer_than_an_outage)
 {
     int port = 0, ends[2], listening, plain = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     char address[64];
@@ -147,16 +147,4 @@ static void silence_is_longer_than_an_outage(void **state)
     assert_int_equal(hpct_net_link_silence_ms(plain, 6000), 13000);
     close(plain);
     close(listening);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_are_decoded_as_encoded),
-        cmocka_unit_test(altered_frames_are_rejected),
-        cmocka_unit_test(addresses_are_host_and_port),
-        cmocka_unit_test(listen_reports_a_port_in_use),
-        cmocka_unit_test(silence_is_longer_than_an_outage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

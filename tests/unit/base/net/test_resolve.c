@@ -18,7 +18,7 @@ static const char *address_text(const hpct_net_addresses *a, int i, char text[64
     return text;
 }
 
-static void names_and_numbers_have_addresses(void **state)
+TEST(names_and_numbers_have_addresses)
 {
     hpct_net_addresses found;
     char text[64];
@@ -32,7 +32,7 @@ static void names_and_numbers_have_addresses(void **state)
     assert_string_equal(address_text(&found, 1, text), "127.0.0.2:22000");
 }
 
-static void a_name_without_an_address_is_named(void **state)
+TEST(a_name_without_an_address_is_named)
 {
     hpct_net_addresses found;
     assert_int_equal(hpct_net_resolve(&found, "nobody", 80, 60000), HPCT_ERR_PEER);
@@ -44,7 +44,7 @@ static void a_name_without_an_address_is_named(void **state)
 }
 
 /* Without a limit this would not return. */
-static void a_name_service_that_hangs_is_given_up(void **state)
+TEST(a_name_service_that_hangs_is_given_up)
 {
     hpct_net_addresses found;
     int before = names_so_far();
@@ -65,7 +65,7 @@ static void a_name_service_that_hangs_is_given_up(void **state)
 }
 
 /* Nor does it leave a thread behind. */
-static void without_time_names_are_not_asked_for(void **state)
+TEST(without_time_names_are_not_asked_for)
 {
     hpct_net_addresses found;
     int before = names_so_far();
@@ -79,7 +79,7 @@ static void without_time_names_are_not_asked_for(void **state)
 }
 
 /* The thread of a lookup stays behind with the parent. */
-static void a_fork_asks_anew(void **state)
+TEST(a_fork_asks_anew)
 {
     hpct_net_addresses found;
     int end;
@@ -105,7 +105,7 @@ static void *resolve_hung(void *argument)
     return hpct_net_resolve(found, "hung", 80, 60000) == HPCT_OK ? found : NULL;
 }
 
-static void callers_share_an_answer(void **state)
+TEST(callers_share_an_answer)
 {
     enum { CALLERS = 4 };
     hpct_net_addresses found[CALLERS];
@@ -124,7 +124,7 @@ static void callers_share_an_answer(void **state)
     }
 }
 
-static void connections_wait_no_longer_for_a_name(void **state)
+TEST(connections_wait_no_longer_for_a_name)
 {
     int fd, listener, port = 0;
     char address[64];
@@ -142,18 +142,4 @@ static void connections_wait_no_longer_for_a_name(void **state)
     snprintf(address, sizeof address, "two:%d", port);
     assert_int_equal(hpct_net_link_connect(&fd, address, 60000), HPCT_ERR_PEER);
     assert_non_null(strstr(hpct_last_error(), "cannot connect to two:"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_numbers_have_addresses),
-        cmocka_unit_test(a_name_without_an_address_is_named),
-        cmocka_unit_test(a_name_service_that_hangs_is_given_up),
-        cmocka_unit_test(without_time_names_are_not_asked_for),
-        cmocka_unit_test(a_fork_asks_anew),
-        cmocka_unit_test(callers_share_an_answer),
-        cmocka_unit_test(connections_wait_no_longer_for_a_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 
 #include <math.h>
 
-static void conv2d_matches(void **state)
+TEST(conv2d_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(150); i++) {
         nn_case c = random_window_case(HPCT_OP_CONV2D, 20, 40);
         c.fuse_update = i % 3 == 0;
@@ -17,9 +16,8 @@ static void conv2d_matches(void **state)
 }
 
 /* Whose source others read, too: its gradient is added to theirs, if they have any. */
-static void conv2d_adding_to_a_shared_gradient_matches(void **state)
+TEST(conv2d_adding_to_a_shared_gradient_matches)
 {
-    (void) state;
     int cases = unit_cases(120), asked = 0;
     added = 0;
     for (int i = 0; i < cases; i++) {
@@ -33,9 +31,8 @@ static void conv2d_adding_to_a_shared_gradient_matches(void **state)
 }
 
 /* And what another operation made. */
-static void conv2d_with_fused_add_matches(void **state)
+TEST(conv2d_with_fused_add_matches)
 {
-    (void) state;
     if (wanted() == NULL || wanted()->fuses == NULL)
         skip();
     for (int i = 0; i < unit_cases(100); i++) {
@@ -48,9 +45,8 @@ static void conv2d_with_fused_add_matches(void **state)
 }
 
 /* Of one cell of one picture: what is added has the shape of a bias, besides which there is one. */
-static void conv2d_of_one_cell_with_fused_add_matches(void **state)
+TEST(conv2d_of_one_cell_with_fused_add_matches)
 {
-    (void) state;
     if (wanted() == NULL || wanted()->fuses == NULL)
         skip();
     for (int i = 0; i < 4; i++) {
@@ -66,9 +62,8 @@ static void conv2d_of_one_cell_with_fused_add_matches(void **state)
     }
 }
 
-static void conv2d_names_its_kernels(void **state)
+TEST(conv2d_names_its_kernels)
 {
-    (void) state;
     const hpct_backend *backend = wanted();
     int batch = 4;
     char text[160] = "";
@@ -104,9 +99,8 @@ static void bias_has_no_gradient(const nn_result *r)
         assert_true(r->grad[1][k] == 0);
 }
 
-static void conv2d_leaves_its_bias_to_a_batch_norm(void **state)
+TEST(conv2d_leaves_its_bias_to_a_batch_norm)
 {
-    (void) state;
     const hpct_backend *backend = wanted();
     int cases = unit_cases(60);
     if (backend == NULL || backend->fuses == NULL)
@@ -127,9 +121,8 @@ static void conv2d_leaves_its_bias_to_a_batch_norm(void **state)
 }
 
 /* Multiples of 16, where oneDNN's blocked kernels work. */
-static void conv2d_of_16n_channels_matches(void **state)
+TEST(conv2d_of_16n_channels_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(40); i++) {
         nn_case c = random_window_case(HPCT_OP_CONV2D, 1, 1);
         int in[3] = {c.spec.window.in_h, c.spec.window.in_w, 16 * pick(1, 3)};
@@ -141,9 +134,8 @@ static void conv2d_of_16n_channels_matches(void **state)
 }
 
 /* Dilated and grouped ones, and depthwise ones, whose groups have one channel. */
-static void grouped_and_dilated_conv2d_matches(void **state)
+TEST(grouped_and_dilated_conv2d_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(40); i++) {
         nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
         int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {1, 1}, dilation[2] = {1, 1};
@@ -165,9 +157,8 @@ static void grouped_and_dilated_conv2d_matches(void **state)
 }
 
 /* First layers: few input channels, nothing to pass back. */
-static void conv2d_of_few_input_channels_matches(void **state)
+TEST(conv2d_of_few_input_channels_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(60); i++) {
         int kernel[2] = {pick(1, 7), pick(1, 7)}, strides[2] = {pick(1, 2), pick(1, 2)};
         int in[3] = {pick(kernel[0], 20), pick(kernel[1], 30), pick(1, 4)};
@@ -182,9 +173,8 @@ static void conv2d_of_few_input_channels_matches(void **state)
 
 /* One column of results from windows that leave columns out, and strides above 2: oneDNN 3's kernel
  * for AMX is wrong there. */
-static void conv2d_of_one_output_column_matches(void **state)
+TEST(conv2d_of_one_output_column_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(60); i++) {
         nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
         int kernel[2] = {pick(1, 5), pick(1, 5)}, strides[2] = {pick(1, 4), pick(2, 4)};
@@ -200,9 +190,8 @@ static void conv2d_of_one_output_column_matches(void **state)
 }
 
 /* Some of the output's cells alone, from any cell of a row to any. */
-static void conv2d_of_some_output_cells_matches(void **state)
+TEST(conv2d_of_some_output_cells_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(60); i++) {
         nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
         int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {pick(1, 2), pick(1, 2)};
@@ -219,27 +208,7 @@ static void conv2d_of_some_output_cells_matches(void **state)
     }
 }
 
-static void both_16_bit_types_were_tried(void **state)
+TEST(both_16_bit_types_were_tried)
 {
-    (void) state;
     values_of_16_bits_were_tried(unit_cases(400));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv2d_matches),
-        cmocka_unit_test(conv2d_with_fused_add_matches),
-        cmocka_unit_test(conv2d_of_one_cell_with_fused_add_matches),
-        cmocka_unit_test(conv2d_adding_to_a_shared_gradient_matches),
-        cmocka_unit_test(conv2d_leaves_its_bias_to_a_batch_norm),
-        cmocka_unit_test(conv2d_names_its_kernels),
-        cmocka_unit_test(conv2d_of_16n_channels_matches),
-        cmocka_unit_test(grouped_and_dilated_conv2d_matches),
-        cmocka_unit_test(conv2d_of_few_input_channels_matches),
-        cmocka_unit_test(conv2d_of_some_output_cells_matches),
-        cmocka_unit_test(conv2d_of_one_output_column_matches),
-        cmocka_unit_test(both_16_bit_types_were_tried),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

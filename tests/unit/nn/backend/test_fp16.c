@@ -27,9 +27,8 @@ static const struct {
     {INFINITY, INFINITY},
 };
 
-static void rounding_is_to_nearest_even(void **state)
+TEST(rounding_is_to_nearest_even)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++)
         assert_true(hpct_fp16_value(hpct_fp16_of(roundings[i].number)) == roundings[i].nearest);
     assert_true(isnan(hpct_fp16_value(hpct_fp16_of(NAN))));
@@ -40,9 +39,8 @@ static void rounding_is_to_nearest_even(void **state)
 }
 
 /* Beside the compiler's own type, of all exponents. */
-static void rounding_is_the_compilers(void **state)
+TEST(rounding_is_the_compilers)
 {
-    (void) state;
 #ifdef __FLT16_MAX__
     for (uint64_t i = 0; i < 200000; i++) {
         uint32_t bits = (uint32_t) (hpct_graph_uniform(1, 0, i) * 65536) << 16 |
@@ -106,9 +104,8 @@ static hpct_graph_loss_scaling scaling_of(const hpct_model *model)
     return scaling;
 }
 
-static void trains_as_fp32_does(void **state)
+TEST(trains_as_fp32_does)
 {
-    (void) state;
     hpct_model *low = ready(HPCT_FP16, &sgd), *wide = ready(HPCT_FP32, &sgd);
     bool differs = false;
     double first = 0, last = 0;
@@ -142,9 +139,8 @@ static double length_of_gradient(hpct_model *model, float **gradient, size_t *co
     return sqrt(sum);
 }
 
-static void gradients_are_scaled(void **state)
+TEST(gradients_are_scaled)
 {
-    (void) state;
     hpct_model *models[2] = {ready_at(1024, &sgd), ready(HPCT_FP32, &sgd)};
     float *gradients[2];
     double length[2], apart = 0;
@@ -182,9 +178,8 @@ static float *weights_of(const hpct_model *model, size_t *count)
 
 /* With a scale too large nothing happens but that it is halved; from then on the model is one that
  * never saw those batches, Adam's corrections included. */
-static void steps_that_overflow_are_left_out(void **state)
+TEST(steps_that_overflow_are_left_out)
 {
-    (void) state;
     static const hpct_optimizer optimizers[] = {
         {.kind = HPCT_SGD, .learning_rate = 0.02, .momentum = 0.9},
         {.kind = HPCT_ADAM, .learning_rate = 0.01},
@@ -227,9 +222,8 @@ static void steps_that_overflow_are_left_out(void **state)
 }
 
 /* However many updates were left out, late corrections are 1. */
-static void corrections_end(void **state)
+TEST(corrections_end)
 {
-    (void) state;
     hpct_graph_loss_scaling s = HPCT_GRAPH_LOSS_SCALING_BEGIN;
     for (int i = 0; i < 9000; i++)
         hpct_graph_loss_scaling_move(&s, false, 0.9, 0.999);
@@ -238,9 +232,8 @@ static void corrections_end(void **state)
     assert_true(s.scale == HPCT_GRAPH_SCALING_LEAST);
 }
 
-static void the_scale_grows_when_all_is_well(void **state)
+TEST(the_scale_grows_when_all_is_well)
 {
-    (void) state;
     hpct_model *model = compiled(HPCT_FP16, &sgd);
     model->scaling.scale = 512;
     model->scaling.good = HPCT_GRAPH_SCALING_STEPS - 2;
@@ -253,9 +246,8 @@ static void the_scale_grows_when_all_is_well(void **state)
 }
 
 /* Built or not, on both sides. */
-static void the_scale_is_anothers(void **state)
+TEST(the_scale_is_anothers)
 {
-    (void) state;
     for (int k = 0; k < 4; k++) {
         hpct_model *from = k % 2 == 0 ? ready(HPCT_FP16, &sgd) : compiled(HPCT_FP16, &sgd),
                    *to = k < 2 ? ready(HPCT_FP16, &sgd) : compiled(HPCT_FP16, &sgd);
@@ -272,9 +264,8 @@ static void the_scale_is_anothers(void **state)
 }
 
 /* As workers of parameter servers do: gradients as they are, or the step once more. */
-static void gradients_are_unscaled(void **state)
+TEST(gradients_are_unscaled)
 {
-    (void) state;
     hpct_model *model = ready_at(512, &sgd), *wide = ready(HPCT_FP32, &sgd);
     float gradients[] = {512, -256, 0};
     bool again;
@@ -295,9 +286,8 @@ static void gradients_are_unscaled(void **state)
 }
 
 /* The length that clipping sees is that of the gradient itself. */
-static void clipping_is_of_what_is_not_scaled(void **state)
+TEST(clipping_is_of_what_is_not_scaled)
 {
-    (void) state;
     hpct_optimizer clipped = {.learning_rate = 1, .global_clipnorm = 1e-3};
     hpct_model *model = ready(HPCT_FP16, &clipped);
     size_t count;
@@ -314,9 +304,8 @@ static void clipping_is_of_what_is_not_scaled(void **state)
 }
 
 /* With the model, wherever that is built; in snapshots; anew when it is compiled. */
-static void the_scale_is_kept(void **state)
+TEST(the_scale_is_kept)
 {
-    (void) state;
     hpct_model *model = ready_at(64, &sgd);
     hpct_run_snapshot *snapshot;
     small_step(model, 8, 0);
@@ -337,9 +326,8 @@ static void the_scale_is_kept(void **state)
 }
 
 /* Gradients of several batches are summed at one scale. */
-static void accumulated_gradients_train_as_in_fp32(void **state)
+TEST(accumulated_gradients_train_as_in_fp32)
 {
-    (void) state;
     hpct_optimizer twice = {.learning_rate = 0.02, .gradient_accumulation_steps = 2};
     hpct_model *low = ready(HPCT_FP16, &twice), *wide = ready(HPCT_FP32, &twice);
     for (uint32_t t = 0; t < 6; t++) {
@@ -351,9 +339,8 @@ static void accumulated_gradients_train_as_in_fp32(void **state)
     hpct_model_free(wide);
 }
 
-static void processors_refuse_it(void **state)
+TEST(processors_refuse_it)
 {
-    (void) state;
     hpct_model *model = compiled(HPCT_FP16, &sgd);
     int batch = 8;
     hpct_run_build_options options = {
@@ -363,24 +350,4 @@ static void processors_refuse_it(void **state)
                         "precision fp16 needs a GPU: use --device cuda or --precision fp32");
     assert_int_equal(hpct_precision_check(HPCT_FP16), HPCT_ERR_CONFIG);
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounding_is_to_nearest_even),
-        cmocka_unit_test(rounding_is_the_compilers),
-        cmocka_unit_test(trains_as_fp32_does),
-        cmocka_unit_test(gradients_are_scaled),
-        cmocka_unit_test(steps_that_overflow_are_left_out),
-        cmocka_unit_test(corrections_end),
-        cmocka_unit_test(the_scale_grows_when_all_is_well),
-        cmocka_unit_test(the_scale_is_anothers),
-        cmocka_unit_test(gradients_are_unscaled),
-        cmocka_unit_test(clipping_is_of_what_is_not_scaled),
-        cmocka_unit_test(the_scale_is_kept),
-        cmocka_unit_test(accumulated_gradients_train_as_in_fp32),
-        cmocka_unit_test(processors_refuse_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

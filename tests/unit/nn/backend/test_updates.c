@@ -144,9 +144,8 @@ static void check_update(hpct_backend_update_call call)
     }
 }
 
-static void updates_match(void **state)
+TEST(updates_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(100)); i++) {
         hpct_backend_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
@@ -156,7 +155,7 @@ static void updates_match(void **state)
     }
 }
 
-static void updates_of_large_parameters_match(void **state)
+TEST(updates_of_large_parameters_match)
 {
     const hpct_optimizer_kind kinds[] = {HPCT_LAMB, HPCT_SGD};
     (void) state;
@@ -190,9 +189,8 @@ static hpct_status add_nothing(void *argument, float *sums, size_t count)
 }
 
 /* A part of a model may have no parameters. */
-static void who_has_no_gradients_is_asked_too(void **state)
+TEST(who_has_no_gradients_is_asked_too)
 {
-    (void) state;
     const hpct_backend *backends[2] = {&hpct_ref_backend, BACKENDS[0]};
     if (!BACKENDS[0]->low_values)
         skip(); /* whose numbers are fp32, has no scale */
@@ -213,9 +211,8 @@ static void who_has_no_gradients_is_asked_too(void **state)
 }
 
 /* Whether the gradients are finite here, there or everywhere, a device asks for as many sums. */
-static void sums_are_asked_for_alike(void **state)
+TEST(sums_are_asked_for_alike)
 {
-    (void) state;
     if (!BACKENDS[0]->low_values)
         skip();
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
@@ -258,9 +255,8 @@ static void sums_are_asked_for_alike(void **state)
 
 /* Updates with scaled gradients, of which some are not finite, here or elsewhere: the same ones are
  * left out, the scale moves alike, and so do the corrections of those that follow. */
-static void scaled_updates_match(void **state)
+TEST(scaled_updates_match)
 {
-    (void) state;
     const hpct_backend *backends[2] = {&hpct_ref_backend, BACKENDS[0]};
     if (!BACKENDS[0]->low_values)
         skip(); /* whose numbers are fp32, has no scale */
@@ -324,9 +320,8 @@ static void scaled_updates_match(void **state)
 }
 
 /* Three updates of one number by keras.optimizers.RMSprop of Keras 3.15. */
-static void rmsprop_is_keras(void **state)
+TEST(rmsprop_is_keras)
 {
-    (void) state;
     static const float gradients[] = {0.5f, -0.25f, 1.0f};
     static const struct {
         float momentum, weight_decay;
@@ -375,9 +370,8 @@ static void rmsprop_is_keras(void **state)
 }
 
 /* Gradients that are all alike have no variance, and none below 0 by rounding. */
-static void rmsprop_bears_gradients_without_variance(void **state)
+TEST(rmsprop_bears_gradients_without_variance)
 {
-    (void) state;
     for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
         float param[16] __attribute__((aligned(64))) = {0}, grad[16] __attribute__((aligned(64)));
         float square[16] __attribute__((aligned(64))) = {0},
@@ -404,9 +398,8 @@ static void rmsprop_bears_gradients_without_variance(void **state)
 }
 
 /* A gradient that is not a number must show in the weights, however it is clipped. */
-static void a_gradient_that_is_no_number_shows(void **state)
+TEST(a_gradient_that_is_no_number_shows)
 {
-    (void) state;
     for (int b = 0; BACKENDS[b] != NULL; b++) {
         for (int clip = 0; clip < 4; clip++) {
             float arenas[3][16] = {{1}, {NAN, 1}, {0}};
@@ -480,9 +473,8 @@ static void check_penalties(int num, int what)
     hpct_backend_host_release(got);
 }
 
-static void penalties_match(void **state)
+TEST(penalties_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++)
         check_penalties(i % 10 == 9 ? MOST_PENALTIES : pick(1, 6), i % 4);
     all_large = true;
@@ -492,9 +484,8 @@ static void penalties_match(void **state)
 }
 
 /* By hand: |w| has no slope at 0, and a parameter that is split is summed apart. */
-static void penalties_are_l1_and_l2(void **state)
+TEST(penalties_are_l1_and_l2)
 {
-    (void) state;
     for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
         float *w = hpct_backend_host_allocate(32 * sizeof *w),
               *g = hpct_backend_host_allocate(32 * sizeof *g), sums[2];
@@ -516,9 +507,8 @@ static void penalties_are_l1_and_l2(void **state)
     }
 }
 
-static void accumulation_matches(void **state)
+TEST(accumulation_matches)
 {
-    (void) state;
     for (int b = 0; BACKENDS[b] != NULL; b++) {
         size_t count = 16 * (size_t) pick(1, 5000);
         float *src = hpct_backend_host_allocate(count * sizeof *src),
@@ -537,9 +527,8 @@ static void accumulation_matches(void **state)
     }
 }
 
-static void vectors_match(void **state)
+TEST(vectors_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(20)); i++) {
         size_t count = (size_t) pick(1, 70000);
         float *a[2], *b = hpct_backend_host_allocate(count * sizeof(float));
@@ -558,23 +547,4 @@ static void vectors_match(void **state)
         hpct_backend_host_release(a[1]);
         hpct_backend_host_release(b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(updates_match),
-        cmocka_unit_test(updates_of_large_parameters_match),
-        cmocka_unit_test(scaled_updates_match),
-        cmocka_unit_test(who_has_no_gradients_is_asked_too),
-        cmocka_unit_test(sums_are_asked_for_alike),
-        cmocka_unit_test(rmsprop_is_keras),
-        cmocka_unit_test(rmsprop_bears_gradients_without_variance),
-        cmocka_unit_test(a_gradient_that_is_no_number_shows),
-        cmocka_unit_test(penalties_match),
-        cmocka_unit_test(penalties_are_l1_and_l2),
-        cmocka_unit_test(accumulation_matches),
-        cmocka_unit_test(vectors_match),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

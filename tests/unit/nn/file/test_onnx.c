@@ -143,9 +143,8 @@ static void write_nodes(hpct_model *model, const char *want)
 
 /* ---- tests ---- */
 
-static void pictures_are_turned_once_at_each_end(void **state)
+TEST(pictures_are_turned_once_at_each_end)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("picture", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_conv2d(model,
                           &(hpct_conv2d){.filters = 4, .kernel = {3, 3}, .activation = HPCT_RELU});
@@ -159,18 +158,16 @@ static void pictures_are_turned_once_at_each_end(void **state)
                        "Reshape Gemm Softmax");
 }
 
-static void a_pooled_picture_is_not_turned_back(void **state)
+TEST(a_pooled_picture_is_not_turned_back)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("pooled", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_global_average_pool2d(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
     write_nodes(model, "Transpose GlobalAveragePool Reshape Gemm Softmax");
 }
 
-static void what_does_nothing_is_left_out(void **state)
+TEST(what_does_nothing_is_left_out)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("idle", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_random_flip(model, HPCT_FLIP_BOTH);
     hpct_model_add_random_rotation(model, &(hpct_random_affine){.height = {-1, 1}});
@@ -183,9 +180,8 @@ static void what_does_nothing_is_left_out(void **state)
     write_nodes(model, "Transpose GlobalAveragePool Reshape Gemm Softmax");
 }
 
-static void a_random_layer_stands_for_a_view(void **state)
+TEST(a_random_layer_stands_for_a_view)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("dropped", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_global_average_pool2d(model);
     hpct_model_add_dropout(model, 0.5);
@@ -197,9 +193,8 @@ static void a_random_layer_stands_for_a_view(void **state)
 }
 
 /* Its sizes are of all axes. */
-static void a_picture_is_resized_with_its_channels(void **state)
+TEST(a_picture_is_resized_with_its_channels)
 {
-    (void) state;
     bytes node = {0}, attribute = {0};
     hpct_model *model = hpct_model_new("resized", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_resizing(model, 4, 6);
@@ -215,9 +210,8 @@ static void a_picture_is_resized_with_its_channels(void **state)
 }
 
 /* The convolution's own tensor and a constant of its activation have the same number here. */
-static void a_constant_has_no_layers_name(void **state)
+TEST(a_constant_has_no_layers_name)
 {
-    (void) state;
     bytes tensor = {0}, node = {0};
     hpct_model *model = hpct_model_new("constants", HPCT_SHAPE(4, 4, 2));
     for (int i = 0; i < 3; i++)
@@ -234,9 +228,8 @@ static void a_constant_has_no_layers_name(void **state)
     hpct_model_free(model);
 }
 
-static void joined_branches_have_one_layout(void **state)
+TEST(joined_branches_have_one_layout)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("branches", HPCT_SHAPE(4, 4, 2));
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {1, 1}});
     int branch = hpct_model_head(model);
@@ -247,9 +240,8 @@ static void joined_branches_have_one_layout(void **state)
     write_nodes(model, "Transpose Conv Add Relu GlobalMaxPool Reshape Gemm Softmax");
 }
 
-static void kernels_are_by_output_channel(void **state)
+TEST(kernels_are_by_output_channel)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("kernel", HPCT_SHAPE(4, 4, 2));
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 3, .kernel = {1, 2}, .no_bias = true});
     hpct_model_add_global_max_pool2d(model);
@@ -269,9 +261,8 @@ static void kernels_are_by_output_channel(void **state)
     hpct_model_free(model);
 }
 
-static void class_names_are_metadata(void **state)
+TEST(class_names_are_metadata)
 {
-    (void) state;
     bytes entry = {0};
     hpct_model *model = hpct_model_new("names", HPCT_SHAPE(4));
     hpct_model_add_dense(model, &(hpct_dense){.units = 2, .activation = HPCT_SOFTMAX});
@@ -285,18 +276,16 @@ static void class_names_are_metadata(void **state)
     hpct_model_free(model);
 }
 
-static void a_model_without_operations_has_one(void **state)
+TEST(a_model_without_operations_has_one)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("nothing", HPCT_SHAPE(4));
     hpct_model_add_dropout(model, 0.5);
     write_nodes(model, "Identity");
 }
 
 /* Random layers are left out, also of a view, whose values nothing has asked for before. */
-static void random_layers_are_left_out(void **state)
+TEST(random_layers_are_left_out)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("random", HPCT_SHAPE(4, 4, 2));
     hpct_model_add_gaussian_noise(model, 0.1);
     hpct_model_add_spatial_dropout2d(model, 0.5);
@@ -307,9 +296,8 @@ static void random_layers_are_left_out(void **state)
     write_nodes(model, "Transpose GlobalAveragePool Reshape Gemm Softmax");
 }
 
-static void activations_stay_in_the_layout(void **state)
+TEST(activations_stay_in_the_layout)
 {
-    (void) state;
     static const hpct_relu above = {.max_value = 3, .negative_slope = 0.5, .threshold = 1};
     hpct_model *model = hpct_model_new("activations", HPCT_SHAPE(4, 4, 2));
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {1, 1}});
@@ -328,9 +316,8 @@ static void activations_stay_in_the_layout(void **state)
 }
 
 /* Which layers want their channels first, and which last. */
-static void normalizations_have_their_layout(void **state)
+TEST(normalizations_have_their_layout)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("norms", HPCT_SHAPE(4, 4, 2));
     hpct_model_add_normalization(model);
     hpct_model_add_layer_normalization(model, &(hpct_layer_normalization){0});
@@ -358,9 +345,8 @@ static void assert_sizes(bytes graph, const char *name, const int *sizes, int ra
     assert_int_equal(axis, rank);
 }
 
-static void numbers_of_channels_are_broadcast(void **state)
+TEST(numbers_of_channels_are_broadcast)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("scales", HPCT_SHAPE(4, 5, 2));
     hpct_model_add_layer_scale(model, 0.5);
     hpct_model_add_conv2d_transpose(model,
@@ -377,9 +363,8 @@ static void numbers_of_channels_are_broadcast(void **state)
 }
 
 /* Each kind that a model can have is written: a new one needs its row. */
-static void every_operation_has_a_row(void **state)
+TEST(every_operation_has_a_row)
 {
-    (void) state;
     for (int kind = 0; kind < HPCT_OP_KINDS; kind++) {
         const hpct_op_spec spec = {.kind = (hpct_op_kind) kind};
         if (!hpct_op_is_collective(&spec) && !hpct_onnx_has_row(spec.kind))
@@ -387,9 +372,8 @@ static void every_operation_has_a_row(void **state)
     }
 }
 
-static void what_is_not_there_is_not_written(void **state)
+TEST(what_is_not_there_is_not_written)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("early", HPCT_SHAPE(4));
     hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
     hpct_model_add_dense(model, &(hpct_dense){.units = 2, .activation = HPCT_SOFTMAX});
@@ -404,23 +388,5 @@ static void what_is_not_there_is_not_written(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_turned_once_at_each_end),
-        cmocka_unit_test(a_pooled_picture_is_not_turned_back),
-        cmocka_unit_test(what_does_nothing_is_left_out),
-        cmocka_unit_test(a_random_layer_stands_for_a_view),
-        cmocka_unit_test(a_picture_is_resized_with_its_channels),
-        cmocka_unit_test(a_constant_has_no_layers_name),
-        cmocka_unit_test(joined_branches_have_one_layout),
-        cmocka_unit_test(kernels_are_by_output_channel),
-        cmocka_unit_test(class_names_are_metadata),
-        cmocka_unit_test(a_model_without_operations_has_one),
-        cmocka_unit_test(random_layers_are_left_out),
-        cmocka_unit_test(activations_stay_in_the_layout),
-        cmocka_unit_test(normalizations_have_their_layout),
-        cmocka_unit_test(numbers_of_channels_are_broadcast),
-        cmocka_unit_test(every_operation_has_a_row),
-        cmocka_unit_test(what_is_not_there_is_not_written),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return unit_run(make_file, remove_file);
 }

@@ -97,9 +97,8 @@ static const char *form_name(int i)
     return i < unit_cases(20) ? hpct_builtin_torchvision(i) : NULL;
 }
 
-static void files_of_all_forms_fit(void **state)
+TEST(files_of_all_forms_fit)
 {
-    (void) state;
     for (int i = 0; form_name(i) != NULL; i++) {
         hpct_model *model = builtin(hpct_builtin_torchvision(i));
         hpct_weights_st_index index = state_dict(model);
@@ -115,9 +114,8 @@ static void files_of_all_forms_fit(void **state)
 
 /* Each form's file is refused by models of other networks, which name the form: by two of them, or
  * all (HPC_TRAIN_LONG). */
-static void files_of_others_are_refused(void **state)
+TEST(files_of_others_are_refused)
 {
-    (void) state;
     static const char *const others[] = {"resnet50v2", "mobilenetv2", "inceptionv3",
                                          "efficientnetb0-imagenet", "mnist-cnn"};
     const bool all = getenv("HPC_TRAIN_LONG") != NULL;
@@ -143,9 +141,8 @@ static void files_of_others_are_refused(void **state)
 }
 
 /* Not torchvision's: own names, or nothing that is known. */
-static void other_files_are_left_alone(void **state)
+TEST(other_files_are_left_alone)
 {
-    (void) state;
     hpct_model *model = builtin("resnet18-torchvision");
     hpct_weights_st_index own = {0}, foreign = {0};
     hpct_weights_torch torch;
@@ -161,9 +158,8 @@ static void other_files_are_left_alone(void **state)
     end(model, &foreign, &torch);
 }
 
-static void old_names_of_densenet_are_read(void **state)
+TEST(old_names_of_densenet_are_read)
 {
-    (void) state;
     hpct_model *model = builtin("densenet121-torchvision");
     hpct_weights_st_index index = state_dict(model);
     hpct_weights_torch torch;
@@ -221,9 +217,8 @@ static float *converted(const hpct_model *model, const char *name)
 }
 
 /* [out][in / groups][height][width] is [height][width][in][out] here. */
-static void kernels_are_transposed(void **state)
+TEST(kernels_are_transposed)
 {
-    (void) state;
     hpct_model *model = builtin("mobilenetv2-torchvision");
     float *stem = converted(model, "features.0.0/kernel");
     assert_true(stem[((2 * 3 + 1) * 3 + 2) * 32 + 30] == ((30 * 3 + 2) * 3 + 2) * 3 + 1);
@@ -256,9 +251,8 @@ static hpct_model *little_vgg(int height, int width)
 }
 
 /* Channels first in the file, last here. */
-static void rows_of_flattened_pictures_are_permuted(void **state)
+TEST(rows_of_flattened_pictures_are_permuted)
 {
-    (void) state;
     hpct_model *model = little_vgg(224, 255);
     float *first = converted(model, "dense/kernel"), *second = converted(model, "dense_1/kernel");
     for (int y = 0; y < 7; y++) {
@@ -275,9 +269,8 @@ static void rows_of_flattened_pictures_are_permuted(void **state)
 }
 
 /* torch pools them to 7 x 7, whatever they are; 1 x 49 would have as many weights. */
-static void pictures_of_other_sizes_are_refused(void **state)
+TEST(pictures_of_other_sizes_are_refused)
 {
-    (void) state;
     static const int sizes[][2] = {{32, 32}, {32, 49 * 32}, {448, 448}, {192, 224}};
     hpct_model *form = builtin("vgg16-torchvision");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -298,9 +291,8 @@ static void pictures_of_other_sizes_are_refused(void **state)
 }
 
 /* Keras' resnet50 has biases, and another epsilon. */
-static void models_with_keras_names_have_what_torch_has_not(void **state)
+TEST(models_with_keras_names_have_what_torch_has_not)
 {
-    (void) state;
     hpct_model *model = builtin("resnet50");
     float *bias = converted(model, "conv1_conv/bias");
     float *variance = converted(model, "conv1_bn/moving_variance");
@@ -312,19 +304,4 @@ static void models_with_keras_names_have_what_torch_has_not(void **state)
     free(variance);
     free(mean);
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_of_all_forms_fit),
-        cmocka_unit_test(files_of_others_are_refused),
-        cmocka_unit_test(other_files_are_left_alone),
-        cmocka_unit_test(old_names_of_densenet_are_read),
-        cmocka_unit_test(kernels_are_transposed),
-        cmocka_unit_test(rows_of_flattened_pictures_are_permuted),
-        cmocka_unit_test(pictures_of_other_sizes_are_refused),
-        cmocka_unit_test(models_with_keras_names_have_what_torch_has_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,9 +323,8 @@ static int count_kept_plain(const hpct_model *model)
     return kept;
 }
 
-static void drawn_graphs_have_right_gradients(void **state)
+TEST(drawn_graphs_have_right_gradients)
 {
-    (void) state;
     int passed = 0, added = 0, added_after = 0, blocks = 0, borders = 0, kept = 0;
     for (int i = 0; i < unit_cases(120); i++) {
         hpct_model *model = draw_model(i % 4 == 1);
@@ -390,9 +389,8 @@ static size_t plan_of_residuals(int blocks, int *copies)
     return bytes;
 }
 
-static void residual_blocks_copy_no_gradient(void **state)
+TEST(residual_blocks_copy_no_gradient)
 {
-    (void) state;
     int copies;
     size_t two = plan_of_residuals(2, &copies);
     assert_int_equal(copies, 0);
@@ -413,9 +411,8 @@ static int count_nodes(const hpct_model *model, hpct_op_kind kind)
 }
 
 /* Padding and ReLUs vanish where one operation reads or makes them, and only there. */
-static void operations_are_fused(void **state)
+TEST(operations_are_fused)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(5, 6, 3));
     hpct_model_add_zero_padding2d(m, &(hpct_zero_padding2d){{{1, 1}, {2, 0}}});
     hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 4, .kernel = {3, 3}, .no_bias = true});
@@ -452,9 +449,8 @@ static void operations_are_fused(void **state)
 }
 
 /* LayerScale is a convolution over one column of all cells, not over the image that is padded. */
-static void padding_is_not_fused_to_a_layer_scale(void **state)
+TEST(padding_is_not_fused_to_a_layer_scale)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(2, 2, 3));
     hpct_model_add_zero_padding2d(m, &(hpct_zero_padding2d){{{0, 0}, {0, 0}}});
     hpct_model_add_layer_scale(m, 2);
@@ -473,9 +469,8 @@ static void padding_is_not_fused_to_a_layer_scale(void **state)
 }
 
 /* Moving statistics come from the batches, and are what inference takes. */
-static void moving_statistics_are_keras(void **state)
+TEST(moving_statistics_are_keras)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(2));
     hpct_model_add_batch_normalization(m, &(hpct_batch_normalization){.momentum = 0.75});
     compile(m);
@@ -503,9 +498,8 @@ static void moving_statistics_are_keras(void **state)
 
 /* ---- describing ---- */
 
-static void joins_have_shapes_and_names(void **state)
+TEST(joins_have_shapes_and_names)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(2, 3, 4));
     assert_int_equal(hpct_model_head(m), 0);
     hpct_model_name_layer(m, "left");
@@ -573,9 +567,8 @@ static void empty_name(hpct_model *m)
     hpct_model_name_layer(m, "");
 }
 
-static void faults_are_named(void **state)
+TEST(faults_are_named)
 {
-    (void) state;
     static const struct {
         void (*describe)(hpct_model *);
         const char *message;
@@ -598,18 +591,4 @@ static void faults_are_named(void **state)
         assert_string_equal(hpct_last_error(), cases[i].message);
         hpct_model_free(m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drawn_graphs_have_right_gradients),
-        cmocka_unit_test(residual_blocks_copy_no_gradient),
-        cmocka_unit_test(operations_are_fused),
-        cmocka_unit_test(padding_is_not_fused_to_a_layer_scale),
-        cmocka_unit_test(moving_statistics_are_keras),
-        cmocka_unit_test(joins_have_shapes_and_names),
-        cmocka_unit_test(faults_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,9 +39,8 @@ static void draw(const char *initializer, double *mean, double *deviation, doubl
 
 #define INITIALIZER(name, config) "{\"class_name\":\"" name "\",\"config\":{" config "}}"
 
-static void initializers_have_their_distribution(void **state)
+TEST(initializers_have_their_distribution)
 {
-    (void) state;
     static const struct {
         const char *text;
         double mean, deviation, largest; /* largest: the bound; 0 for none */
@@ -74,10 +73,4 @@ static void initializers_have_their_distribution(void **state)
         if (cases[i].largest > 0 && largest > cases[i].largest)
             fail_msg("%s: largest %g", cases[i].text, largest);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(initializers_have_their_distribution)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,9 +26,8 @@ static void check(hpct_schedule schedule, double learning_rate, const expected *
           (int) (sizeof((const expected[]){__VA_ARGS__}) / sizeof(expected)))
 
 /* tests/peers/nn_optimizers.py asks Keras itself; these are worked out by hand. */
-static void schedules_have_keras_values(void **state)
+TEST(schedules_have_keras_values)
 {
-    (void) state;
     CHECK((hpct_schedule){0}, 0.3, {0, 0.3}, {1000000, 0.3});
     hpct_schedule piecewise = {.kind = HPCT_PIECEWISE_CONSTANT,
                                .num_boundaries = 2,
@@ -50,9 +49,8 @@ static void schedules_have_keras_values(void **state)
     CHECK(cosine, 2, {0, 1.2}, {5, 0.4}, {94, 0.4});
 }
 
-static void warm_up_leads_to_where_the_schedule_begins(void **state)
+TEST(warm_up_leads_to_where_the_schedule_begins)
 {
-    (void) state;
     hpct_schedule cosine = {.kind = HPCT_COSINE_DECAY, .decay_steps = 10, .warmup_steps = 4};
     CHECK(cosine, 2, {0, 0}, {1, 0.5}, {3, 1.5}, {4, 2}, {9, 1}, {14, 0});
     hpct_schedule constant = {.warmup_steps = 2, .warmup_start = 0.1};
@@ -65,9 +63,8 @@ static void warm_up_leads_to_where_the_schedule_begins(void **state)
     CHECK(piecewise, 7, {1, 0.5}, {2, 1}, {5, 1}, {6, 0.5});
 }
 
-static void impossible_schedules_are_refused(void **state)
+TEST(impossible_schedules_are_refused)
 {
-    (void) state;
     hpct_schedule wrong[] = {
         {.kind = HPCT_SCHEDULE_KINDS},
         {.warmup_steps = -1},
@@ -86,9 +83,8 @@ static void impossible_schedules_are_refused(void **state)
         assert_int_equal(hpct_graph_schedule_resolve(&wrong[i]), HPCT_ERR_USAGE);
 }
 
-static void zero_means_keras_default(void **state)
+TEST(zero_means_keras_default)
 {
-    (void) state;
     const double rates[] = {0.01, 0.001, 0.001, 0.5, 0.001, 0.001};
     const double decays[] = {0, 0, 0.004, 0, 0, 0};
     const int slots[] = {0, 2, 2, 1, 2, 1};
@@ -118,9 +114,8 @@ static void zero_means_keras_default(void **state)
         "there is no optimizer \"adagrad\"; there are: sgd, adam, adamw, lars, lamb, rmsprop");
 }
 
-static void impossible_optimizers_are_refused(void **state)
+TEST(impossible_optimizers_are_refused)
 {
-    (void) state;
     const hpct_optimizer wrong[] = {
         {.kind = HPCT_OPTIMIZER_KINDS},
         {.kind = (hpct_optimizer_kind) -1},
@@ -146,16 +141,4 @@ static void impossible_optimizers_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (hpct_graph_optimizer_resolve(&o, &wrong[i]) != HPCT_ERR_USAGE)
             fail_msg("number %zu was taken", i);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedules_have_keras_values),
-        cmocka_unit_test(warm_up_leads_to_where_the_schedule_begins),
-        cmocka_unit_test(impossible_schedules_are_refused),
-        cmocka_unit_test(zero_means_keras_default),
-        cmocka_unit_test(impossible_optimizers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

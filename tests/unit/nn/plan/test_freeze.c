@@ -120,7 +120,7 @@ static size_t padded(size_t floats)
            HPCT_BACKEND_ARENA_ALIGN;
 }
 
-static void a_frozen_base_has_no_backward(void **state)
+TEST(a_frozen_base_has_no_backward)
 {
     const char *backends[] = {small_backend(), "ref"};
     double losses[2][3];
@@ -181,7 +181,7 @@ static hpct_model *others(void)
     return m;
 }
 
-static void every_layer_with_weights_can_be_frozen(void **state)
+TEST(every_layer_with_weights_can_be_frozen)
 {
     const char *backends[] = {small_backend(), "ref"};
     double losses[2][3];
@@ -200,7 +200,7 @@ static void every_layer_with_weights_can_be_frozen(void **state)
 }
 
 /* Layers that pass a gradient on, without one of their own. */
-static void frozen_layers_above_trained_ones(void **state)
+TEST(frozen_layers_above_trained_ones)
 {
     const char *backends[] = {small_backend(), "ref"};
     hpct_model *models[2];
@@ -243,7 +243,7 @@ static double loss_along(hpct_model *model, int param, const float *from, const 
 
 /* Through a frozen normalization with a fused ReLU: a difference quotient along the gradient is its
  * square. */
-static void the_gradient_is_that_of_moving_statistics(void **state)
+TEST(the_gradient_is_that_of_moving_statistics)
 {
     const char *backends[] = {small_backend(), "ref"};
     (void) state;
@@ -277,7 +277,7 @@ static void the_gradient_is_that_of_moving_statistics(void **state)
     }
 }
 
-static void thawed_layers_train_again(void **state)
+TEST(thawed_layers_train_again)
 {
     hpct_model *model = tower(NULL);
     (void) state;
@@ -310,7 +310,7 @@ static void refused(hpct_status status, const char *says)
         fail_msg("%s", hpct_last_error());
 }
 
-static void a_pattern_that_matches_nothing_is_an_error(void **state)
+TEST(a_pattern_that_matches_nothing_is_an_error)
 {
     hpct_model *model = tower(NULL);
     (void) state;
@@ -326,7 +326,7 @@ static void a_pattern_that_matches_nothing_is_an_error(void **state)
 }
 
 /* Half the rate for all layers is half the learning rate. */
-static void a_factor_is_one_of_the_rate(void **state)
+TEST(a_factor_is_one_of_the_rate)
 {
     const char *backends[] = {small_backend(), "ref"};
     (void) state;
@@ -370,7 +370,7 @@ static double moved(hpct_model *model, const char *name, bool fuse)
 }
 
 /* Also where backward applies the update itself. */
-static void other_layers_keep_their_rate(void **state)
+TEST(other_layers_keep_their_rate)
 {
     static const char *const names[] = {"head/kernel", "head/bias", "wide/kernel", "norm_1/gamma"};
     (void) state;
@@ -402,7 +402,7 @@ static void values_have_rows(const hpct_model *model)
 }
 
 /* Replicas average the moving statistics, which may round what no step changes. */
-static void the_numbers_of_a_normalization_are_no_statistics(void **state)
+TEST(the_numbers_of_a_normalization_are_no_statistics)
 {
     const int batch = 2;
     size_t states, frozen;
@@ -428,20 +428,4 @@ static void the_numbers_of_a_normalization_are_no_statistics(void **state)
         assert_int_equal(hpct_model_set_trainable(model, "scale", true), HPCT_OK);
     }
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frozen_base_has_no_backward),
-        cmocka_unit_test(every_layer_with_weights_can_be_frozen),
-        cmocka_unit_test(frozen_layers_above_trained_ones),
-        cmocka_unit_test(the_gradient_is_that_of_moving_statistics),
-        cmocka_unit_test(thawed_layers_train_again),
-        cmocka_unit_test(a_pattern_that_matches_nothing_is_an_error),
-        cmocka_unit_test(a_factor_is_one_of_the_rate),
-        cmocka_unit_test(other_layers_keep_their_rate),
-        cmocka_unit_test(the_numbers_of_a_normalization_are_no_statistics),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,9 +61,8 @@ static hpct_model *finish(hpct_model *model)
     return model;
 }
 
-static void a_residual_block_is_fused(void **state)
+TEST(a_residual_block_is_fused)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("block", HPCT_SHAPE(6, 6, 4));
     int stem = convolve(model, HPCT_LINEAR); /* 0: read by 1 and 4 */
     normalize(model);                        /* 1 */
@@ -81,9 +80,8 @@ static void a_residual_block_is_fused(void **state)
 }
 
 /* A ReLU between convolution and normalization: the bias no longer cancels. */
-static void relu_before_a_normalization_is_not_fused(void **state)
+TEST(relu_before_a_normalization_is_not_fused)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("relu", HPCT_SHAPE(6, 6, 4));
     convolve(model, HPCT_RELU);
     normalize(model);
@@ -119,17 +117,15 @@ static hpct_model *pooled_twice(bool first)
     return finish(model);
 }
 
-static void a_pooling_is_fused_with_its_source(void **state)
+TEST(a_pooling_is_fused_with_its_source)
 {
-    (void) state;
     hpct_model *model = pooled_once();
     EXPECT_LINKS(model, {HPCT_BACKEND_FUSION_POOL, 0, 1, 0});
     hpct_model_free(model);
 }
 
-static void a_pooling_beside_another_reader_is_not(void **state)
+TEST(a_pooling_beside_another_reader_is_not)
 {
-    (void) state;
     for (int first = 0; first < 2; first++) {
         hpct_model *model = pooled_twice(first == 1);
         expect_links(model, NULL, 0);
@@ -147,9 +143,8 @@ static hpct_split_stage *first_stage(const hpct_model *model, int nodes)
     return stage;
 }
 
-static void nothing_is_fused_across_pipeline_stages(void **state)
+TEST(nothing_is_fused_across_pipeline_stages)
 {
-    (void) state;
     hpct_model *one = pooled_once(), *two = pooled_twice(true);
     hpct_split_stage *both = first_stage(one, 2), *convolution = first_stage(one, 1),
                      *shared = first_stage(two, 2); /* the next stage reads the convolution */
@@ -161,16 +156,4 @@ static void nothing_is_fused_across_pipeline_stages(void **state)
     hpct_split_stage_close(shared);
     hpct_model_free(one);
     hpct_model_free(two);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_residual_block_is_fused),
-        cmocka_unit_test(relu_before_a_normalization_is_not_fused),
-        cmocka_unit_test(a_pooling_is_fused_with_its_source),
-        cmocka_unit_test(a_pooling_beside_another_reader_is_not),
-        cmocka_unit_test(nothing_is_fused_across_pipeline_stages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

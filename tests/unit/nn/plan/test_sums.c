@@ -122,9 +122,8 @@ static bool fuse_all(hpct_backend_fusion fusion, const hpct_op_spec *spec,
     return fusion != HPCT_BACKEND_FUSION_POOL;
 }
 
-static void additions_elsewhere_are_the_same(void **state)
+TEST(additions_elsewhere_are_the_same)
 {
-    (void) state;
     hpct_backend other = hpct_ref_backend;
     int sums = 0, fused_downstream = 0, biases = 0;
     other.fuses = fuse_all;
@@ -157,12 +156,4 @@ static void additions_elsewhere_are_the_same(void **state)
                   fused_downstream, biases);
     int least = unit_cases(20); /* it is not an empty test */
     assert_true(sums > least && fused_downstream > least && biases > least);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(additions_elsewhere_are_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

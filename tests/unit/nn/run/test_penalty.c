@@ -99,9 +99,8 @@ static double loss_of(hpct_model *model, int n, bool training)
     return sums.loss / n;
 }
 
-static void the_loss_has_the_penalty(void **state)
+TEST(the_loss_has_the_penalty)
 {
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *with = smooth(NULL), *without = plain(NULL);
         double penalty;
@@ -123,9 +122,8 @@ static void the_loss_has_the_penalty(void **state)
     }
 }
 
-static void a_model_for_inference_has_it_too(void **state)
+TEST(a_model_for_inference_has_it_too)
 {
-    (void) state;
     hpct_model *with = smooth(NULL), *without = plain(NULL);
     small_build(with, (hpct_run_build_options){.inference_only = true});
     small_build(without, (hpct_run_build_options){.inference_only = true});
@@ -136,9 +134,8 @@ static void a_model_for_inference_has_it_too(void **state)
 }
 
 /* Along random directions: by differences of the loss that is shown, in Keras' layout. */
-static void its_gradient_is_that_of_the_loss(void **state)
+TEST(its_gradient_is_that_of_the_loss)
 {
-    (void) state;
     for (int d = 0; d < 4; d++) {
         hpct_model *model = smooth(NULL);
         small_build(model, (hpct_run_build_options){.backend = "ref"});
@@ -175,9 +172,8 @@ static void its_gradient_is_that_of_the_loss(void **state)
     }
 }
 
-static void frozen_layers_have_none(void **state)
+TEST(frozen_layers_have_none)
 {
-    (void) state;
     hpct_model *model = smooth(NULL), *other = plain(NULL);
     assert_int_equal(hpct_model_set_trainable(model, "conv,norm", false), HPCT_OK);
     assert_int_equal(hpct_model_set_trainable(other, "conv,norm", false), HPCT_OK);
@@ -192,9 +188,8 @@ static void frozen_layers_have_none(void **state)
 }
 
 /* A Dense layer whose backward applies SGD by itself would leave out its kernel's penalty. */
-static void its_layers_update_is_not_fused(void **state)
+TEST(its_layers_update_is_not_fused)
 {
-    (void) state;
     hpct_model *fused = smooth(NULL), *stored = smooth(NULL), *none = plain(NULL);
     small_build(fused, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
     small_build(stored, (hpct_run_build_options){.backend = "cpu"});
@@ -214,9 +209,8 @@ static void its_layers_update_is_not_fused(void **state)
 }
 
 /* As parameter servers update, at any position. */
-static void updates_of_parts_have_it_once(void **state)
+TEST(updates_of_parts_have_it_once)
 {
-    (void) state;
     for (int k = 1; k < 8; k++) {
         const hpct_optimizer adam = {.kind = HPCT_ADAM, .learning_rate = 0.01, .clipvalue = 0.05};
         hpct_model *whole = smooth(&adam), *parts = smooth(&adam);
@@ -238,9 +232,8 @@ static void updates_of_parts_have_it_once(void **state)
 }
 
 /* The mean of two gradients of one batch is one of them, also with its penalty. */
-static void accumulated_gradients_have_it_once(void **state)
+TEST(accumulated_gradients_have_it_once)
 {
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_optimizer twice = sgd;
         twice.gradient_accumulation_steps = 2;
@@ -266,9 +259,8 @@ static void accumulated_gradients_have_it_once(void **state)
 }
 
 /* A bias that a normalization subtracts has no gradient but its penalty's, in each step anew. */
-static void a_bias_without_gradient_is_penalized(void **state)
+TEST(a_bias_without_gradient_is_penalized)
 {
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *m = hpct_model_new("subtracted", HPCT_SHAPE(6, 6, 3));
         hpct_model_name_layer(m, "conv");
@@ -307,9 +299,8 @@ static hpct_status double_it(void *argument, float *data, size_t count)
     return HPCT_OK;
 }
 
-static void shards_sum_penalties_of_their_parts(void **state)
+TEST(shards_sum_penalties_of_their_parts)
 {
-    (void) state;
     hpct_model *model = smooth(NULL);
     size_t summed = 0;
     const hpct_graph_step_peers peers = {.sum = double_it, .argument = &summed};
@@ -341,9 +332,8 @@ static void assert_listed_as(const hpct_model *model, const char *text, bool sam
 }
 
 /* What ranks compare, and what is kept with checkpoints. */
-static void the_list_has_each_factor(void **state)
+TEST(the_list_has_each_factor)
 {
-    (void) state;
     hpct_model *with = smooth(NULL), *without = plain(NULL);
     char *list = hpct_model_list_penalties(with);
     assert_non_null(list);
@@ -355,21 +345,4 @@ static void the_list_has_each_factor(void **state)
     free(list);
     hpct_model_free(with);
     hpct_model_free(without);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_loss_has_the_penalty),
-        cmocka_unit_test(a_model_for_inference_has_it_too),
-        cmocka_unit_test(its_gradient_is_that_of_the_loss),
-        cmocka_unit_test(frozen_layers_have_none),
-        cmocka_unit_test(its_layers_update_is_not_fused),
-        cmocka_unit_test(updates_of_parts_have_it_once),
-        cmocka_unit_test(accumulated_gradients_have_it_once),
-        cmocka_unit_test(a_bias_without_gradient_is_penalized),
-        cmocka_unit_test(shards_sum_penalties_of_their_parts),
-        cmocka_unit_test(the_list_has_each_factor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

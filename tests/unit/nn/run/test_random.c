@@ -96,9 +96,8 @@ static void all(hpct_model *model)
 static void (*const layers[])(hpct_model *) = {drop, flip, crop, all, move, tone};
 #define LAYERS (int) (sizeof layers / sizeof *layers)
 
-static void draws_do_not_depend_on_the_batch(void **state)
+TEST(draws_do_not_depend_on_the_batch)
 {
-    (void) state;
     for (int k = 0; k < 2 * LAYERS; k++) {
         hpct_model *model = model_of(HPCT_SHAPE(9, 11, 3), layers[k / 2], backends[k % 2]);
         size_t out = outputs_of(model), part = out * SAMPLES / 4;
@@ -113,9 +112,8 @@ static void draws_do_not_depend_on_the_batch(void **state)
     }
 }
 
-static void backends_draw_the_same(void **state)
+TEST(backends_draw_the_same)
 {
-    (void) state;
     for (int k = 0; k < LAYERS; k++) {
         float *got[2];
         size_t out = 0;
@@ -135,9 +133,8 @@ static void backends_draw_the_same(void **state)
     }
 }
 
-static void seed_step_and_sample_make_a_difference(void **state)
+TEST(seed_step_and_sample_make_a_difference)
 {
-    (void) state;
     static const struct {
         uint64_t seed;
         int64_t step, first;
@@ -166,9 +163,8 @@ static void drop_twice(hpct_model *model)
 /* Also of two layers in a row, which draw apart. Shares that the binomial distribution allows
  * in 99.99 % of all runs; this run is always the same.
  */
-static void dropout_keeps_its_share_and_the_mean(void **state)
+TEST(dropout_keeps_its_share_and_the_mean)
 {
-    (void) state;
     hpct_model *model = model_of(HPCT_SHAPE(40, 50, 3), drop, "cpu"),
                *twice = model_of(HPCT_SHAPE(40, 50, 3), drop_twice, "cpu");
     size_t out = outputs_of(model), count = SAMPLES * out, kept = 0, kept_twice = 0;
@@ -204,9 +200,8 @@ static void drop_none(hpct_model *model)
     hpct_model_add_dropout(model, 0);
 }
 
-static void all_or_nothing_can_be_dropped(void **state)
+TEST(all_or_nothing_can_be_dropped)
 {
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = model_of(HPCT_SHAPE(70), drop_all, backends[b]),
                    *none = model_of(HPCT_SHAPE(70), drop_none, backends[b]);
@@ -234,9 +229,8 @@ static void turn_both(hpct_model *model)
     hpct_model_add_random_flip(model, HPCT_FLIP_BOTH);
 }
 
-static void flips_turn_about_half(void **state)
+TEST(flips_turn_about_half)
 {
-    (void) state;
     static const struct {
         void (*add)(hpct_model *);
         float corner; /* of a turned picture of 2 x 3 cells, numbered from 1 */
@@ -263,9 +257,8 @@ static void flips_turn_about_half(void **state)
 }
 
 /* Every place is taken, each about as often. */
-static void crops_come_from_everywhere(void **state)
+TEST(crops_come_from_everywhere)
 {
-    (void) state;
     hpct_model *model = model_of(HPCT_SHAPE(6, 8, 1), crop, "cpu"); /* 3 x 4 places of 4 x 5 */
     int places[48] = {0};
     for (int step = 0; step < 100; step++) {
@@ -315,9 +308,8 @@ static void assert_moved(void (*add)(hpct_model *, const hpct_random_affine *),
 }
 
 /* By 0.4 of 5 cells to the right: 2; with 0.5, 2.5. */
-static void cells_outside_are_filled(void **state)
+TEST(cells_outside_are_filled)
 {
-    (void) state;
     hpct_random_affine two = {.width = {0.4, 0.4}, .fill_value = -7}, more = two, left = two;
     more.width[0] = more.width[1] = 0.5;
     left.width[0] = left.width[1] = -0.4;
@@ -335,9 +327,8 @@ static void cells_outside_are_filled(void **state)
 }
 
 /* Around the centre; a half turn is the picture backwards. */
-static void pictures_are_zoomed_and_turned(void **state)
+TEST(pictures_are_zoomed_and_turned)
 {
-    (void) state;
     hpct_random_affine half = {.height = {0.5, 0.5}}, in = {.width = {-0.5, -0.5}},
                        near = {.width = {-0.6, -0.6}, .nearest = true};
     assert_moved(hpct_model_add_random_rotation, &half, (float[]){5, 4, 3, 2, 1});
@@ -363,9 +354,8 @@ static void brighter(hpct_model *model)
 
 /* Uniformly from 0.5 to 1.8 times the distance from the mean of the picture, 3, at most 4.5; half
  * of the range, 2.5, is added, at most to 4. */
-static void tones_are_of_the_range(void **state)
+TEST(tones_are_of_the_range)
 {
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = model_of(HPCT_SHAPE(1, 5, 1), contrast_of_half, backends[b]);
         float least = 9, most = 0;
@@ -391,9 +381,8 @@ static void tones_are_of_the_range(void **state)
     }
 }
 
-static void inference_draws_nothing(void **state)
+TEST(inference_draws_nothing)
 {
-    (void) state;
     static void (*const idle[])(hpct_model *) = {drop, flip, move, tone};
     for (int k = 0; k < 8; k++) {
         hpct_model *model = model_of(HPCT_SHAPE(5, 7, 2), idle[k / 2], backends[k % 2]);
@@ -422,9 +411,8 @@ static void inference_draws_nothing(void **state)
 }
 
 /* A dropped unit gets no gradient; a forward that is not for training is followed by none. */
-static void backward_drops_what_forward_dropped(void **state)
+TEST(backward_drops_what_forward_dropped)
 {
-    (void) state;
     enum { UNITS = 150 };
     for (int b = 0; b < 2; b++) {
         hpct_model *model = hpct_model_new("m", HPCT_SHAPE(3));
@@ -454,23 +442,4 @@ static void backward_drops_what_forward_dropped(void **state)
         free(y);
         hpct_model_free(model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draws_do_not_depend_on_the_batch),
-        cmocka_unit_test(backends_draw_the_same),
-        cmocka_unit_test(seed_step_and_sample_make_a_difference),
-        cmocka_unit_test(dropout_keeps_its_share_and_the_mean),
-        cmocka_unit_test(all_or_nothing_can_be_dropped),
-        cmocka_unit_test(flips_turn_about_half),
-        cmocka_unit_test(crops_come_from_everywhere),
-        cmocka_unit_test(cells_outside_are_filled),
-        cmocka_unit_test(pictures_are_zoomed_and_turned),
-        cmocka_unit_test(tones_are_of_the_range),
-        cmocka_unit_test(inference_draws_nothing),
-        cmocka_unit_test(backward_drops_what_forward_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

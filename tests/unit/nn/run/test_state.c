@@ -24,9 +24,8 @@ static void copy_state(const hpct_model *from, hpct_model *to)
     hpct_run_state_list_free(&list);
 }
 
-static void state_continues_with_the_same_bits(void **state)
+TEST(state_continues_with_the_same_bits)
 {
-    (void) state;
     for (int k = 0; k < SMALL_OPTIMIZERS; k++) {
         for (int built = 0; built < 2; built++) {
             hpct_model *a = small_ready_with(small_backend(), &small_optimizers[k]);
@@ -51,9 +50,8 @@ static void state_continues_with_the_same_bits(void **state)
     }
 }
 
-static void values_have_names_and_kinds(void **state)
+TEST(values_have_names_and_kinds)
 {
-    (void) state;
     const hpct_optimizer adam = {.kind = HPCT_ADAM, .gradient_accumulation_steps = 2};
     hpct_model *model = small_ready_with("ref", &adam);
     hpct_run_state_list list;
@@ -75,7 +73,7 @@ static void values_have_names_and_kinds(void **state)
 }
 
 /* Of every trained parameter as many floats are left as it has values, and the rest stay 0. */
-static void padding_is_marked(void **state)
+TEST(padding_is_marked)
 {
     static const char *const backends[] = {"ref", "cpu"};
     (void) state;
@@ -106,14 +104,4 @@ static void padding_is_marked(void **state)
         free(bits);
         hpct_model_free(model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(state_continues_with_the_same_bits),
-        cmocka_unit_test(values_have_names_and_kinds),
-        cmocka_unit_test(padding_is_marked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,9 +76,8 @@ static double defined_loss(const kind *k, const float *outputs, double *correct)
     return loss;
 }
 
-static void losses_take_shares_of_classes(void **state)
+TEST(losses_take_shares_of_classes)
 {
-    (void) state;
     const char *const backends[] = {"cpu", "ref"};
     for (size_t i = 0; i < 2 * sizeof kinds / sizeof *kinds; i++) {
         const kind *k = &kinds[i / 2];
@@ -95,9 +94,8 @@ static void losses_take_shares_of_classes(void **state)
 }
 
 /* By differences of the loss, on the weights of the dense layer. */
-static void gradients_are_of_that_loss(void **state)
+TEST(gradients_are_of_that_loss)
 {
-    (void) state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         hpct_model *model = model_of(&kinds[i], "ref", true);
         hpct_backend_batch_sums sums;
@@ -123,9 +121,8 @@ static void gradients_are_of_that_loss(void **state)
 }
 
 /* Between training steps the model is evaluated. */
-static void labels_count_again_without_others(void **state)
+TEST(labels_count_again_without_others)
 {
-    (void) state;
     hpct_model *mixed = model_of(&kinds[1], "cpu", true),
                *plain = model_of(&kinds[1], "cpu", false);
     hpct_backend_batch_sums sums;
@@ -138,21 +135,9 @@ static void labels_count_again_without_others(void **state)
     hpct_model_free(plain);
 }
 
-static void a_model_built_for_labels_refuses_them(void **state)
+TEST(a_model_built_for_labels_refuses_them)
 {
-    (void) state;
     hpct_model *model = model_of(&kinds[0], "cpu", false);
     assert_int_equal(hpct_model_mix_labels(model, SAMPLES, others, shares), HPCT_ERR_INTERNAL);
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_take_shares_of_classes),
-        cmocka_unit_test(gradients_are_of_that_loss),
-        cmocka_unit_test(labels_count_again_without_others),
-        cmocka_unit_test(a_model_built_for_labels_refuses_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,21 +34,18 @@ static void try_graphs(const char *backend, int seeds)
     assert_true(rows > seeds / 4 && columns > seeds / 4 && back > seeds / 4);
 }
 
-static void test_ref(void **state)
+TEST(test_ref)
 {
-    (void) state;
     try_graphs("ref", getenv("HPC_TRAIN_LONG") != NULL ? 400 : unit_cases(24));
 }
 
-static void test_cpu(void **state)
+TEST(test_cpu)
 {
-    (void) state;
     try_graphs("cpu", getenv("HPC_TRAIN_LONG") != NULL ? 400 : unit_cases(40));
 }
 
-static void test_two_splits(void **state)
+TEST(test_two_splits)
 {
-    (void) state;
     bool adds = false;
     for (int parts = 2; parts < 2 + unit_cases(2); parts++) {
         assert_true(shard_try_parts(&(shard_scenario){.backend = "cpu",
@@ -63,9 +60,8 @@ static void test_two_splits(void **state)
     }
 }
 
-static void test_dense_before(void **state)
+TEST(test_dense_before)
 {
-    (void) state;
     bool adds;
     assert_true(shard_try_parts(&(shard_scenario){.backend = "cpu",
                                                   .make = shard_narrow_model,
@@ -78,9 +74,8 @@ static void test_dense_before(void **state)
 }
 
 /* By channels, every part of 16 would compute all vectors. */
-static void test_cells(void **state)
+TEST(test_cells)
 {
-    (void) state;
     bool adds;
     for (int parts = 3; parts <= 4; parts++) {
         for (int seed = 0; seed < 4; seed++)
@@ -96,9 +91,8 @@ static void test_cells(void **state)
     }
 }
 
-static void test_separable(void **state)
+TEST(test_separable)
 {
-    (void) state;
     static const hpct_split_shard_form forms[] = {HPCT_SPLIT_SHARD_ROWS, HPCT_SPLIT_SHARD_COLUMNS,
                                                   HPCT_SPLIT_SHARD_BACK};
     bool adds;
@@ -116,9 +110,8 @@ static void test_separable(void **state)
     assert_true(split > 20);
 }
 
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
-    (void) state;
     bool adds = false;
     const hpct_op_spec wide = {
         .kind = HPCT_OP_CONV2D,
@@ -138,9 +131,8 @@ static void test_blocks(void **state)
 
 /* Ranks whose processors want blocks and ranks whose do not agree on a plain layout, in which
  * nobody gathers blocks. */
-static void test_plain(void **state)
+TEST(test_plain)
 {
-    (void) state;
     hpct_model *whole = shard_deep_convolutions(0);
     hpct_split_shard *shard = NULL;
     hpct_run_build_options options = shard_options_for("cpu", false);
@@ -162,9 +154,8 @@ static void test_plain(void **state)
 }
 
 /* Norms of parameters of which each part has some, and of others, shorten what would be longer. */
-static void test_clipping(void **state)
+TEST(test_clipping)
 {
-    (void) state;
     bool adds;
     for (int i = 0; i < 4; i++) {
         shard_clipnorm = i < 2 ? 0.01 : 0;
@@ -200,23 +191,10 @@ static hpct_status refused(int parts, hpct_split_shard_form form)
     return status;
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void) state;
     assert_int_equal(refused(2, HPCT_SPLIT_SHARD_COLUMNS), HPCT_OK);
     assert_int_equal(refused(201, HPCT_SPLIT_SHARD_AUTO), HPCT_ERR_CONFIG); /* 200 columns */
     assert_non_null(strstr(hpct_last_error(), "201 parts"));
     assert_int_equal(refused(1, HPCT_SPLIT_SHARD_AUTO), HPCT_ERR_USAGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref),        cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_two_splits), cmocka_unit_test(test_dense_before),
-        cmocka_unit_test(test_cells),      cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_plain),      cmocka_unit_test(test_clipping),
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_separable),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,9 +174,8 @@ static double every_cut(const hpct_split_cut *single, int first, int stages, dou
     return best;
 }
 
-static void cuts_are_the_best(void **state)
+TEST(cuts_are_the_best)
 {
-    (void) state;
     int tried = 0;
     for (int seed = 0; seed < unit_cases(60); seed++) {
         hpct_model *model = draw_model((uint64_t) seed, 1);
@@ -202,9 +201,8 @@ static void cuts_are_the_best(void **state)
 }
 
 /* Dense 8 feeds Dense 6, whose Concatenate with Dense 8 feeds the output: by hand. */
-static void borders_carry_what_is_read_behind(void **state)
+TEST(borders_carry_what_is_read_behind)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("skip", HPCT_SHAPE(4));
     hpct_split_cut cut;
     hpct_model_add_dense(model, &(hpct_dense){.units = 8, .activation = HPCT_TANH});
@@ -484,35 +482,30 @@ static void try_graphs(const char *backend, int seeds)
         try_stages(backend, draw_model, (uint64_t) seed, seed % 4 == 3 ? 99 : 1 + seed % 8);
 }
 
-static void test_ref(void **state)
+TEST(test_ref)
 {
-    (void) state;
     try_graphs("ref", getenv("HPC_TRAIN_LONG") != NULL ? 400 : unit_cases(24));
 }
 
-static void test_cpu(void **state)
+TEST(test_cpu)
 {
-    (void) state;
     try_graphs("cpu", getenv("HPC_TRAIN_LONG") != NULL ? 400 : unit_cases(24));
 }
 
-static void test_shortcuts(void **state)
+TEST(test_shortcuts)
 {
-    (void) state;
     for (int stages = 2; stages < 10; stages++)
         try_stages("ref", shortcuts_model, (uint64_t) stages, stages);
 }
 
-static void test_separable(void **state)
+TEST(test_separable)
 {
-    (void) state;
     for (int stages = 2; stages < 8; stages++)
         try_stages(stages % 2 == 0 ? "ref" : "cpu", separable_model, (uint64_t) stages, stages);
 }
 
-static void what_needs_all_gradients_is_refused(void **state)
+TEST(what_needs_all_gradients_is_refused)
 {
-    (void) state;
     hpct_model *model = draw_model(1, 1);
     hpct_split_cut cut;
     hpct_split_stage *stage = NULL;
@@ -526,15 +519,6 @@ static void what_needs_all_gradients_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_are_the_best),
-        cmocka_unit_test(borders_carry_what_is_read_behind),
-        cmocka_unit_test(test_ref),
-        cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_shortcuts),
-        cmocka_unit_test(test_separable),
-        cmocka_unit_test(what_needs_all_gradients_is_refused),
-    };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

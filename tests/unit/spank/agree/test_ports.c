@@ -115,7 +115,7 @@ static int count_speakers(const node *nodes, int count)
     return speakers;
 }
 
-static void the_first_common_block_is_taken(void **state)
+TEST(the_first_common_block_is_taken)
 {
     const uint64_t bits[3] = {0xf0f6, 0xffec, 0x7fc};
     node nodes[3] = {{0}};
@@ -139,7 +139,7 @@ static void the_first_common_block_is_taken(void **state)
     end();
 }
 
-static void one_node_reports_if_no_block_is_left(void **state)
+TEST(one_node_reports_if_no_block_is_left)
 {
     const uint64_t bits[4] = {~UINT64_C(1), ~UINT64_C(0), 1, ~UINT64_C(0)};
     node nodes[4] = {{0}};
@@ -154,7 +154,7 @@ static void one_node_reports_if_no_block_is_left(void **state)
     end();
 }
 
-static void unholdable_block_is_skipped(void **state)
+TEST(unholdable_block_is_skipped)
 {
     node nodes[3] = {{.refused = 0x2}, {.refused = 0x4}, {.refused = 0}};
     begin(20);
@@ -180,7 +180,7 @@ static void unholdable_block_is_skipped(void **state)
 }
 
 /* As where two steps that begin at once both stand back. */
-static void released_blocks_are_retried(void **state)
+TEST(released_blocks_are_retried)
 {
     node nodes[2] = {{.refusals = 2}, {.refusals = 4}};
     begin(20);
@@ -194,7 +194,7 @@ static void released_blocks_are_retried(void **state)
     end();
 }
 
-static void missing_peer_is_named(void **state)
+TEST(missing_peer_is_named)
 {
     node nodes[2] = {{0}};
     begin_for(4, 2);
@@ -217,7 +217,7 @@ static void missing_peer_is_named(void **state)
 
 /* Where no node has the plugin; of several components, whose nodes srun does not know, one may
  * wait for long. */
-static void a_step_that_no_node_prepares_is_seen(void **state)
+TEST(a_step_that_no_node_prepares_is_seen)
 {
     begin_for(3, 1);
     while (num_notices < 2)
@@ -234,7 +234,7 @@ static void a_step_that_no_node_prepares_is_seen(void **state)
     assert_int_equal(num_notices, 0);
 }
 
-static void one_node_reports_too(void **state)
+TEST(one_node_reports_too)
 {
     node one = {0};
     begin_for(1, 20);
@@ -246,7 +246,7 @@ static void one_node_reports_too(void **state)
     assert_int_equal(num_notices, 0);
 }
 
-static void an_srun_that_is_stopped_or_gone_is_named(void **state)
+TEST(an_srun_that_is_stopped_or_gone_is_named)
 {
     int fd = -1, port = 0;
     node n = {0};
@@ -268,7 +268,7 @@ static void an_srun_that_is_stopped_or_gone_is_named(void **state)
 }
 
 /* Idle ones, with another key, and with this one but saying what no node says. */
-static void unauthenticated_connections_delay_nobody(void **state)
+TEST(unauthenticated_connections_delay_nobody)
 {
     enum { IDLE = 300 };
     int idle[IDLE];
@@ -312,7 +312,7 @@ static int take(int port, bool listens)
     return fd;
 }
 
-static void blocks_in_use_are_detected(void **state)
+TEST(blocks_in_use_are_detected)
 {
     const int base = 21000 + (int) (getpid() % 500) * 20;
     int ports[5][4];
@@ -380,7 +380,7 @@ static hpct_spank_ports_keeper *keep(uint32_t step, int most)
     return keeper;
 }
 
-static void reserved_ports_are_other_steps_only(void **state)
+TEST(reserved_ports_are_other_steps_only)
 {
     const int base = 21000 + (int) (getpid() % 500) * 20;
     int ports[5][4];
@@ -410,7 +410,7 @@ static void reserved_ports_are_other_steps_only(void **state)
 }
 
 /* As the user of a step may ask by his own code, stopping a task of his. */
-static void a_step_reserves_no_more_than_it_needs(void **state)
+TEST(a_step_reserves_no_more_than_it_needs)
 {
     const struct {
         int wish, low, high;
@@ -436,7 +436,7 @@ static void a_step_reserves_no_more_than_it_needs(void **state)
     hpct_spank_ports_keeper_end(keeper);
 }
 
-static void a_file_of_others_is_refused(void **state)
+TEST(a_file_of_others_is_refused)
 {
     char path[128];
     hpct_spank_ports_keeper *keeper;
@@ -470,20 +470,5 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_common_block_is_taken),
-        cmocka_unit_test(one_node_reports_if_no_block_is_left),
-        cmocka_unit_test(unholdable_block_is_skipped),
-        cmocka_unit_test(released_blocks_are_retried),
-        cmocka_unit_test(missing_peer_is_named),
-        cmocka_unit_test(a_step_that_no_node_prepares_is_seen),
-        cmocka_unit_test(one_node_reports_too),
-        cmocka_unit_test(an_srun_that_is_stopped_or_gone_is_named),
-        cmocka_unit_test(unauthenticated_connections_delay_nobody),
-        cmocka_unit_test(blocks_in_use_are_detected),
-        cmocka_unit_test(reserved_ports_are_other_steps_only),
-        cmocka_unit_test(a_step_reserves_no_more_than_it_needs),
-        cmocka_unit_test(a_file_of_others_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

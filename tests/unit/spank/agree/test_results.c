@@ -28,7 +28,7 @@ static bool tell(uint32_t node, uint32_t nodes, hpct_status status, const char *
     return hpct_agree_results_tell(&way, status, there, 60);
 }
 
-static void reports_of_all_nodes_arrive(void **state)
+TEST(reports_of_all_nodes_arrive)
 {
     hpct_agree_results_sum sum;
     serve();
@@ -48,7 +48,7 @@ static void reports_of_all_nodes_arrive(void **state)
     assert_int_equal(sum.have[2], 0);
 }
 
-static void unauthenticated_report_is_ignored(void **state)
+TEST(unauthenticated_report_is_ignored)
 {
     hpct_agree_results_sum sum;
     hpct_auth_key other;
@@ -64,13 +64,4 @@ static void unauthenticated_report_is_ignored(void **state)
     assert_false(hpct_agree_results_tell(
         &(hpct_agree_results_way){.address = address, .key = &key, .nodes = 1, .name = ""}, HPCT_OK,
         "1", 0.2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reports_of_all_nodes_arrive),
-        cmocka_unit_test(unauthenticated_report_is_ignored),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,7 +252,7 @@ static void try(const machine *m, const char *const *lists, int tasks, bool slic
     check_choice(&p, places, 0.02 * tasks, what);
 }
 
-static void gpus_are_assigned_at_least_distance(void **state)
+TEST(gpus_are_assigned_at_least_distance)
 {
     for (int i = 0; i < NUM_MACHINES; i++) {
         machine m;
@@ -298,7 +298,7 @@ static hpct_status ask_helper(const parse_case *c, char *got, size_t size)
     return status == 0 ? HPCT_OK : hpct_fail(HPCT_ERR_CONFIG, "%s", got);
 }
 
-static void nearest_gpus_are_given_out(void **state)
+TEST(nearest_gpus_are_given_out)
 {
     const parse_case cases[] = {
         /* pairs of GPUs on nodes 3, 1, 7 and 5; the other four nodes get what their socket has left
@@ -338,7 +338,7 @@ static void nearest_gpus_are_given_out(void **state)
     RUN_CASES(ask_helper, cases);
 }
 
-static void unknown_gpus_and_requests_are_rejected(void **state)
+TEST(unknown_gpus_and_requests_are_rejected)
 {
     const parse_case cases[] = {
         {"0 0,1\n", HPCT_ERR_CONFIG, "NVML does not start: Driver Not Loaded", 0,
@@ -361,7 +361,7 @@ static void unknown_gpus_and_requests_are_rejected(void **state)
 
 /* ---- the assignment alone, on random distances and permissions ---- */
 
-static void random_assignments_are_optimal(void **state)
+TEST(random_assignments_are_optimal)
 {
     unsigned seed = 1;
     int distance[MAX_TASKS * MAX_GPUS], chosen[MAX_TASKS];
@@ -380,7 +380,7 @@ static void random_assignments_are_optimal(void **state)
     }
 }
 
-static void tasks_get_only_visible_gpus(void **state)
+TEST(tasks_get_only_visible_gpus)
 {
     const int distance[] = {0, 9, -1, 0, 0, -1, 5, 5, 7}; /* three tasks, three GPUs */
     const int none[] = {1, -1, 1, -1};
@@ -429,7 +429,7 @@ static hpct_status read_gres(const parse_case *c, char *got, size_t size)
     return hpct_gpus_gres_read(c->with, "n2", &gres);
 }
 
-static void gres_conf_is_parsed(void **state)
+TEST(gres_conf_is_parsed)
 {
     char folder[] = "/tmp/hpc-train-gres.XXXXXX", path[64], text[1024];
     hpct_gpus_gres gres;
@@ -469,7 +469,7 @@ static void gres_conf_is_parsed(void **state)
 }
 
 /* Devices that a process may not open are not counted: asked as a user who may not. */
-static void devices_without_access_are_not_numbered(void **state)
+TEST(devices_without_access_are_not_numbered)
 {
     char folder[] = "/tmp/hpc-train-gres.XXXXXX", path[4][64], conf[64], text[512];
     if (geteuid() != 0)
@@ -508,7 +508,7 @@ static void devices_without_access_are_not_numbered(void **state)
 }
 
 /* Without NVML the helper reads gres.conf beside slurm.conf; cores are counted by the machine. */
-static void gres_conf_replaces_nvml(void **state)
+TEST(gres_conf_replaces_nvml)
 {
     char folder[] = "/tmp/hpc-train-gres.XXXXXX", path[64], settings[512], answer[4096];
     machine m;
@@ -530,16 +530,6 @@ static void gres_conf_replaces_nvml(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpus_are_assigned_at_least_distance),
-        cmocka_unit_test(nearest_gpus_are_given_out),
-        cmocka_unit_test(unknown_gpus_and_requests_are_rejected),
-        cmocka_unit_test(random_assignments_are_optimal),
-        cmocka_unit_test(tasks_get_only_visible_gpus),
-        cmocka_unit_test(gres_conf_is_parsed),
-        cmocka_unit_test(devices_without_access_are_not_numbered),
-        cmocka_unit_test(gres_conf_replaces_nvml),
-    };
     unsetenv("HWLOC_COMPONENTS"); /* with it, hwloc does not look at HWLOC_XMLFILE */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

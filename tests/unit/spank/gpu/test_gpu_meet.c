@@ -93,7 +93,7 @@ static bool more_than_one_cpu(void)
     return sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
-static void one_task_asks_for_all(void **state)
+TEST_WITH(one_task_asks_for_all, set_up, tear_down)
 {
     const char *const visible[] = {"4,5,6", "4,5,6", "4,5,6", "4,5,6"};
     int results[4];
@@ -111,7 +111,7 @@ static void one_task_asks_for_all(void **state)
     assert_int_equal(times_asked(), 1);
 }
 
-static void those_without_a_choice_do_not_wait(void **state)
+TEST_WITH(those_without_a_choice_do_not_wait, set_up, tear_down)
 {
     const char *const visible[] = {"7", "", "0,1", "0,1"};
     const char *const each_one[] = {"0", "1", NULL};
@@ -133,7 +133,7 @@ static void those_without_a_choice_do_not_wait(void **state)
 
 /* ConstrainDevices with --gpus-per-task: every task calls its GPUs 0 and 1, and they are different
  * ones. In a /dev of the test's own, whose devices belong to the one user or the other. */
-static void tasks_with_different_devices_are_treated_apart(void **state)
+TEST_WITH(tasks_with_different_devices_are_treated_apart, set_up, tear_down)
 {
     static const uid_t owners[] = {12001, 12001, 12002, 12002},
                        mixed[] = {12001, 12002, 12001, 12002};
@@ -163,7 +163,7 @@ static void tasks_with_different_devices_are_treated_apart(void **state)
     assert_true(results[1] == 2 && results[3] == 1);
 }
 
-static void nobody_asks_when_no_task_is_bound(void **state)
+TEST_WITH(nobody_asks_when_no_task_is_bound, set_up, tear_down)
 {
     const char *const visible[] = {"0,1", "0,1"};
     int results[2];
@@ -175,7 +175,7 @@ static void nobody_asks_when_no_task_is_bound(void **state)
     assert_int_equal(times_asked(), 0);
 }
 
-static void failed_request_is_reported_once(void **state)
+TEST_WITH(failed_request_is_reported_once, set_up, tear_down)
 {
     static const char *const bad[] = {
         "echo there is no NVML; exit 78",
@@ -199,7 +199,7 @@ static void failed_request_is_reported_once(void **state)
     }
 }
 
-static void request_has_a_timeout(void **state)
+TEST_WITH(request_has_a_timeout, set_up, tear_down)
 {
     char answer[64];
     time_t start = time(NULL);
@@ -222,7 +222,7 @@ static void request_has_a_timeout(void **state)
 }
 
 /* The helper gets nothing of the caller's environment but where Slurm's files are. */
-static void the_helper_has_its_own_environment(void **state)
+TEST_WITH(the_helper_has_its_own_environment, set_up, tear_down)
 {
     char answer[256];
     setenv("LD_PRELOAD_OF_USER", "x", 1);
@@ -235,7 +235,7 @@ static void the_helper_has_its_own_environment(void **state)
     unsetenv("SLURM_CONF");
 }
 
-static void missing_task_times_out(void **state)
+TEST(missing_task_times_out)
 {
     const hpct_spank_gpu_view view = {.gpus = 2};
     hpct_spank_gpu_meet *meet;
@@ -250,20 +250,4 @@ static void missing_task_times_out(void **state)
     hpct_spank_gpu_meet_tell(meet, 1, 0);
     assert_int_equal(hpct_spank_gpu_meet_listen(meet, 1, 50), 0);
     hpct_spank_gpu_meet_free(meet);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_task_asks_for_all, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(those_without_a_choice_do_not_wait, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tasks_with_different_devices_are_treated_apart, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(nobody_asks_when_no_task_is_bound, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(failed_request_is_reported_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(request_has_a_timeout, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_helper_has_its_own_environment, set_up, tear_down),
-        cmocka_unit_test(missing_task_times_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

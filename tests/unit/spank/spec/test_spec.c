@@ -21,7 +21,7 @@ static hpct_status parse_bytes(const parse_case *c, char *got, size_t size)
     return accepted_if(read);
 }
 
-static void sizes_are_printed_in_powers_of_1000(void **state)
+TEST(sizes_are_printed_in_powers_of_1000)
 {
     static const parse_case cases[] = {
         {"0", HPCT_OK, "0 B"},
@@ -33,7 +33,7 @@ static void sizes_are_printed_in_powers_of_1000(void **state)
     RUN_CASES(show_bytes, cases);
 }
 
-static void sizes_are_read_in_powers_of_1024(void **state)
+TEST(sizes_are_read_in_powers_of_1024)
 {
     static const parse_case cases[] = {
         {"3K", HPCT_OK, "3072"}, {"1T", HPCT_OK, "1099511627776"}, {"", HPCT_ERR_USAGE},
@@ -56,7 +56,7 @@ static hpct_status parse_stage_list(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void stage_lists_are_split_at_commas_and_colons(void **state)
+TEST(stage_lists_are_split_at_commas_and_colons)
 {
     static const parse_case cases[] = {
         {"/a/b/,c\\,d\\:e:x/y,/data/my set:z\\\\", HPCT_OK,
@@ -75,7 +75,7 @@ static hpct_status parse_mode(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void stage_modes_are_parsed(void **state)
+TEST(stage_modes_are_parsed)
 {
     static const parse_case cases[] = {
         {"extract,broadcast", HPCT_OK, "extract", HPCT_SPEC_STAGE_BROADCAST},
@@ -99,7 +99,7 @@ static hpct_spec_stage_mode choose(int nodes, bool shared, bool extract, uint64_
     return mode;
 }
 
-static void mode_is_chosen_by_size_count_and_nodes(void **state)
+TEST(mode_is_chosen_by_size_count_and_nodes)
 {
     const uint64_t GB = 1000000000;
     assert_int_equal(choose(1, true, false, 100 * GB, 1, "as asked for"), HPCT_SPEC_STAGE_COPY);
@@ -120,7 +120,7 @@ static hpct_spec_stage_mode of_all(hpct_spec_stage_mode asked, bool staged)
     return hpct_spec_stage_plan_mode(&plan, &view, why, sizeof why);
 }
 
-static void a_mode_that_is_asked_for_is_kept(void **state)
+TEST(a_mode_that_is_asked_for_is_kept)
 {
     assert_int_equal(of_all(HPCT_SPEC_STAGE_BROADCAST, false), HPCT_SPEC_STAGE_BROADCAST);
     assert_int_equal(of_all(HPCT_SPEC_STAGE_COPY, false), HPCT_SPEC_STAGE_COPY);
@@ -134,7 +134,7 @@ static bool connects(hpct_spec_stage_mode mode, int sources, int nodes, bool tru
     return hpct_spec_stage_plan_make(request, sources, nodes, trusted).connect;
 }
 
-static void nodes_connect_where_they_may_send(void **state)
+TEST(nodes_connect_where_they_may_send)
 {
     assert_true(connects(HPCT_SPEC_STAGE_AUTO, 1, 2, true));
     assert_true(connects(HPCT_SPEC_STAGE_BROADCAST, 1, 2, false)); /* then refused, with a reason */
@@ -144,7 +144,7 @@ static void nodes_connect_where_they_may_send(void **state)
     assert_false(connects(HPCT_SPEC_STAGE_BROADCAST, 1, 1, true));
 }
 
-static void archives_are_counted_while_they_are_written(void **state)
+TEST(archives_are_counted_while_they_are_written)
 {
     hpct_spec_stage_need need = {.known = true};
     hpct_spec_stage_need_add(&need,
@@ -184,7 +184,7 @@ static const hpct_spec_out_array none = {0}, asked = {.is = true},
                                  one = {true, 40, 1, .first = 1, .last = 2, .count = 2},
                                  two = {true, 40, 2, .first = 1, .last = 2, .count = 2};
 
-static void jobs_of_an_array_need_distinct_outputs(void **state)
+TEST(jobs_of_an_array_need_distinct_outputs)
 {
 #define JOB(array, cwd) (&(const out_job){&(array), cwd})
     const parse_case cases[] = {
@@ -231,7 +231,7 @@ static hpct_status check_place(const parse_case *c, char *got, size_t size)
     return status;
 }
 
-static void outputs_within_the_job_directory_are_refused(void **state)
+TEST(outputs_within_the_job_directory_are_refused)
 {
     static const parse_case cases[] = {
         {"a:/b,a.%t:out.%t", HPCT_OK, NULL, 0, "/home/me"},
@@ -252,28 +252,10 @@ static hpct_status name_output(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void patterns_are_replaced_in_output_names(void **state)
+TEST(patterns_are_replaced_in_output_names)
 {
     static const parse_case cases[] = {
         {"%A_%a/%3a-%j", HPCT_OK, "40_3/003-43"},
     };
     RUN_CASES(name_output, cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_printed_in_powers_of_1000),
-        cmocka_unit_test(sizes_are_read_in_powers_of_1024),
-        cmocka_unit_test(stage_lists_are_split_at_commas_and_colons),
-        cmocka_unit_test(stage_modes_are_parsed),
-        cmocka_unit_test(mode_is_chosen_by_size_count_and_nodes),
-        cmocka_unit_test(a_mode_that_is_asked_for_is_kept),
-        cmocka_unit_test(nodes_connect_where_they_may_send),
-        cmocka_unit_test(archives_are_counted_while_they_are_written),
-        cmocka_unit_test(jobs_of_an_array_need_distinct_outputs),
-        cmocka_unit_test(outputs_within_the_job_directory_are_refused),
-        cmocka_unit_test(patterns_are_replaced_in_output_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

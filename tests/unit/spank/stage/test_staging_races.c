@@ -228,7 +228,7 @@ static void assert_same(const struct stat *a, const char *name)
         assert_int_equal(a->st_ctim.tv_nsec, b.st_ctim.tv_nsec);
 }
 
-static void the_helpers_have_only_the_users_rights(void **state)
+TEST(the_helpers_have_only_the_users_rights)
 {
     static const char *const names[] = {"", "/file", "/secret"};
     struct stat before[3];
@@ -291,6 +291,5 @@ static void the_helpers_have_only_the_users_rights(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_helpers_have_only_the_users_rights)};
-    return cmocka_run_group_tests(tests, place_setup, place_teardown);
+    return unit_run(place_setup, place_teardown);
 }

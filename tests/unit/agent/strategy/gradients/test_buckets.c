@@ -22,9 +22,8 @@ static int plan(size_t count, size_t bytes, int ranks, double latency, double ra
     return num;
 }
 
-static void buckets_follow_the_network(void **state)
+TEST(buckets_follow_the_network)
 {
-    (void) state;
     /* 88.7 ms of transfer at 1 Gb/s: sqrt(88.7 ms / 4 ms) = 4.7; sqrt(88.7 ms / 0.4 ms) = 14.9 */
     assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-3, 125e6), 4);
     assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-4, 125e6), 14);
@@ -38,9 +37,8 @@ static void buckets_follow_the_network(void **state)
     assert_int_equal(plan(FLOATS_OF_W1, 0, 1000, 1e-4, 125e6), 9);
 }
 
-static void buckets_follow_the_option(void **state)
+TEST(buckets_follow_the_option)
 {
-    (void) state;
     assert_int_equal(plan(1000, 64 * 4, 2, 1, 1), 16);
     assert_int_equal(plan(1000, 1, 2, 1, 1), 32);
     assert_int_equal(plan(1000, 4000, 2, 0, 1e9), 1);
@@ -55,9 +53,8 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-static void time_of_an_allreduce(void **state)
+TEST(time_of_an_allreduce)
 {
-    (void) state;
     hpct_comm_network network = {1e-4, 1e9, 0};
     assert_true(hpct_comm_network_allreduce_seconds(&network, 1, 1e9) == 0);
     assert_true(near(hpct_comm_network_allreduce_seconds(&network, 2, 1e9), 2e-4 + 1));
@@ -65,9 +62,8 @@ static void time_of_an_allreduce(void **state)
     assert_true(near(hpct_comm_network_allreduce_seconds(&network, 8, 0), 6e-4));
 }
 
-static void parts_cover_all(void **state)
+TEST(parts_cover_all)
 {
-    (void) state;
     for (size_t count = 0; count < 200; count++) {
         for (int parts = 1; parts < 9; parts++) {
             size_t end = 0;
@@ -82,9 +78,8 @@ static void parts_cover_all(void **state)
 }
 
 /* Nodes of 2, 3 and 2 ranks, dealt out in turn. */
-static void ranks_in_groups(void **state)
+TEST(ranks_in_groups)
 {
-    (void) state;
     const int groups[] = {7, 3, 5, 7, 3, 5, 3};
     const int members[][3] = {{0, 3}, {1, 4, 6}, {2, 5}}, num[] = {2, 3, 2};
     const int columns[][3] = {{0, 1, 2}, {3, 4, 5}};
@@ -106,26 +101,12 @@ static void ranks_in_groups(void **state)
     }
 }
 
-static void each_alone(void **state)
+TEST(each_alone)
 {
-    (void) state;
     hpct_comm_grid grid;
     assert_int_equal(hpct_comm_grid_make(&grid, NULL, 2, 4), HPCT_OK);
     assert_true(grid.owners == 1 && grid.num_members == 1 && grid.num_groups == 4 && grid.row == 2);
     for (int rank = 0; rank < 4; rank++)
         assert_int_equal(grid.column[rank], rank);
     hpct_comm_grid_free(&grid);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buckets_follow_the_network),
-        cmocka_unit_test(buckets_follow_the_option),
-        cmocka_unit_test(time_of_an_allreduce),
-        cmocka_unit_test(parts_cover_all),
-        cmocka_unit_test(ranks_in_groups),
-        cmocka_unit_test(each_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,7 +254,7 @@ static void plain_step(const hpct_run_arena_matrix *m, int rank, const double *g
         }
 }
 
-static void powersgd_is_what_plain_c_makes(void **state)
+TEST(powersgd_is_what_plain_c_makes)
 {
     enum { RANK = 2 };
     (void) state;
@@ -291,9 +291,8 @@ static void powersgd_is_what_plain_c_makes(void **state)
 }
 
 /* A gradient of rank 2 is what its two factors make, also in the steps after the first. */
-static void powersgd_of_full_rank_is_exact(void **state)
+TEST(powersgd_of_full_rank_is_exact)
 {
-    (void) state;
     run *r = train_ranks((hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = 2}, 2);
     assert_true(error_of(r, 0) < 1e-4);
     free(r);
@@ -304,9 +303,8 @@ static void powersgd_of_full_rank_is_exact(void **state)
 }
 
 /* What kernels and checkpoints have no values for remains 0; the feedback of the rest is whole. */
-static void powersgd_leaves_padding_zero(void **state)
+TEST(powersgd_leaves_padding_zero)
 {
-    (void) state;
     run *r = train_some((hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = 2}, 0, true);
     for (size_t i = 3; i < COUNT; i += 4) {
         for (int step = 0; step < STEPS; step++)
@@ -319,9 +317,8 @@ static void powersgd_leaves_padding_zero(void **state)
     free(r);
 }
 
-static void the_first_steps_are_plain(void **state)
+TEST(the_first_steps_are_plain)
 {
-    (void) state;
     run *r = train_ranks(
         (hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = 1, .warmup_steps = 2}, 0);
     assert_true(error_of(r, 0) < 1e-5 && error_of(r, 1) < 1e-5);
@@ -332,7 +329,7 @@ static void the_first_steps_are_plain(void **state)
     free(r);
 }
 
-static void columns_become_orthonormal(void **state)
+TEST(columns_become_orthonormal)
 {
     enum { ROWS = 50, RANK = 6 };
     float p[ROWS * RANK];
@@ -354,7 +351,7 @@ static void columns_become_orthonormal(void **state)
 }
 
 /* Every instruction set, sizes around the vectors' and blocks', ranks around the groups'. */
-static void loops_are_what_plain_c_makes(void **state)
+TEST(loops_are_what_plain_c_makes)
 {
     static const size_t sizes[][2] = {{1, 1}, {3, 15}, {5, 16}, {2, 33}, {4, 2100}};
     (void) state;
@@ -424,7 +421,7 @@ static int larger(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static void selection_is_what_sorting_makes(void **state)
+TEST(selection_is_what_sorting_makes)
 {
     enum { COUNT_OF = 1000 };
     float gradient[COUNT_OF], residue[COUNT_OF], both[COUNT_OF], sorted[COUNT_OF];
@@ -459,18 +456,16 @@ static void selection_is_what_sorting_makes(void **state)
     }
 }
 
-static void top_k_of_all_is_exact(void **state)
+TEST(top_k_of_all_is_exact)
 {
-    (void) state;
     run *r = train_ranks((hpct_compression){.kind = HPCT_COMPRESS_TOP_K, .share = 1}, 0);
     for (int step = 0; step < STEPS; step++)
         assert_true(error_of(r, step) < 1e-6);
     free(r);
 }
 
-static void top_k_keeps_what_it_does_not_send(void **state)
+TEST(top_k_keeps_what_it_does_not_send)
 {
-    (void) state;
     run *r = train_ranks((hpct_compression){.kind = HPCT_COMPRESS_TOP_K, .share = 0.1}, 0);
     int sent = 0;
     assert_true(error_of(r, 0) > 0.1);
@@ -484,9 +479,8 @@ static void top_k_keeps_what_it_does_not_send(void **state)
 
 /* ---- what is refused ---- */
 
-static void impossible_options_are_refused(void **state)
+TEST(impossible_options_are_refused)
 {
-    (void) state;
     static const hpct_compression bad[] = {
         {.kind = HPCT_COMPRESS_POWERSGD},
         {.kind = HPCT_COMPRESS_POWERSGD, .rank = HPCT_POWERSGD_MAX_RANK + 1},
@@ -502,21 +496,4 @@ static void impossible_options_are_refused(void **state)
     assert_int_equal(
         hpct_grad_compression_check(&(hpct_compression){.kind = HPCT_COMPRESS_TOP_K, .share = 1}),
         HPCT_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powersgd_is_what_plain_c_makes),
-        cmocka_unit_test(powersgd_of_full_rank_is_exact),
-        cmocka_unit_test(powersgd_leaves_padding_zero),
-        cmocka_unit_test(the_first_steps_are_plain),
-        cmocka_unit_test(columns_become_orthonormal),
-        cmocka_unit_test(loops_are_what_plain_c_makes),
-        cmocka_unit_test(selection_is_what_sorting_makes),
-        cmocka_unit_test(top_k_of_all_is_exact),
-        cmocka_unit_test(top_k_keeps_what_it_does_not_send),
-        cmocka_unit_test(impossible_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,9 +177,8 @@ static const hpct_optimizer optimizers[] = {
     {.kind = HPCT_RMSPROP, .learning_rate = 0.001, .momentum = 0.5, .centered = true},
 };
 
-static void results_equal_one_replica(void **state)
+TEST(results_equal_one_replica)
 {
-    (void) state;
     static const struct {
         const char *name;
         int replicas;
@@ -199,9 +198,8 @@ static void results_equal_one_replica(void **state)
 
 /* ---- where weights lie ---- */
 
-static void replicas_have_the_same_bits(void **state)
+TEST(replicas_have_the_same_bits)
 {
-    (void) state;
     for (int o = 0; o < (int) (sizeof optimizers / sizeof *optimizers); o++) {
         hpct_model *model = make_model(&optimizers[o], false);
         hpct_strategy *strategy;
@@ -221,9 +219,8 @@ static void replicas_have_the_same_bits(void **state)
     }
 }
 
-static void central_storage_has_one_set_of_weights(void **state)
+TEST(central_storage_has_one_set_of_weights)
 {
-    (void) state;
     hpct_model *model = make_model(&optimizers[0], false);
     hpct_strategy *strategy;
     size_t count;
@@ -254,9 +251,8 @@ static size_t need(const char *name, int replicas, hpct_model *model)
     return bytes;
 }
 
-static void memory_is_planned_for_all_replicas(void **state)
+TEST(memory_is_planned_for_all_replicas)
 {
-    (void) state;
     hpct_model *model = make_model(&optimizers[0], false); /* momentum: one slot */
     size_t weights = hpct_model_count_trainable(model) * sizeof(float);
     size_t one = need("mirrored", 1, model), three = need("mirrored", 3, model);
@@ -269,9 +265,8 @@ static void memory_is_planned_for_all_replicas(void **state)
 
 /* ---- statistics of each replica's own ---- */
 
-static void moving_statistics_are_a_mean(void **state)
+TEST(moving_statistics_are_a_mean)
 {
-    (void) state;
     hpct_model *model = make_model(&optimizers[0], false);
     hpct_strategy *strategy;
     size_t count;
@@ -290,9 +285,8 @@ static void moving_statistics_are_a_mean(void **state)
 
 /* ---- the step ---- */
 
-static void a_step_allocates_nothing(void **state)
+TEST(a_step_allocates_nothing)
 {
-    (void) state;
     static const char *const names[] = {"mirrored", "central-storage"};
     for (int i = 0; i < 2; i++) {
         hpct_model *model = make_model(&optimizers[2], true);
@@ -308,9 +302,8 @@ static void a_step_allocates_nothing(void **state)
     }
 }
 
-static void impossible_combinations_are_refused(void **state)
+TEST(impossible_combinations_are_refused)
 {
-    (void) state;
     const hpct_strategy_ops *ops;
     hpct_strategy_options many = {.name = "mirrored", .replicas = HPCT_MAX_REPLICAS + 1};
     assert_int_equal(hpct_strategy_find(&ops, &many), HPCT_ERR_USAGE);
@@ -332,9 +325,8 @@ static void impossible_combinations_are_refused(void **state)
 
 /* ---- cores ---- */
 
-static void parts_of_the_cores_are_disjoint(void **state)
+TEST(parts_of_the_cores_are_disjoint)
 {
-    (void) state;
     size_t bytes;
     cpu_set_t *mask = hpct_rank_threads_mask(&bytes);
     assert_non_null(mask);
@@ -360,15 +352,5 @@ static void parts_of_the_cores_are_disjoint(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_equal_one_replica),
-        cmocka_unit_test(replicas_have_the_same_bits),
-        cmocka_unit_test(central_storage_has_one_set_of_weights),
-        cmocka_unit_test(memory_is_planned_for_all_replicas),
-        cmocka_unit_test(moving_statistics_are_a_mean),
-        cmocka_unit_test(a_step_allocates_nothing),
-        cmocka_unit_test(impossible_combinations_are_refused),
-        cmocka_unit_test(parts_of_the_cores_are_disjoint),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return unit_run(setup, teardown);
 }

@@ -43,9 +43,8 @@ static hpct_status look(void *argument, int member)
     return HPCT_OK;
 }
 
-static void each_member_is_a_thread(void **state)
+TEST(each_member_is_a_thread)
 {
-    (void) state;
     seen s = {0};
     open_pool(MEMBERS, NULL, NULL);
     assert_int_equal(hpct_replicas_pool_run(pool, look, &s), HPCT_OK);
@@ -91,9 +90,8 @@ static hpct_status sum_often(void *argument, int member)
     return HPCT_OK;
 }
 
-static void sums_are_in_the_members_order(void **state)
+TEST(sums_are_in_the_members_order)
 {
-    (void) state;
     summing s = {.rounds = 300};
     open_pool(MEMBERS, NULL, NULL);
     assert_int_equal(hpct_replicas_pool_run(pool, sum_often, &s), HPCT_OK);
@@ -133,9 +131,8 @@ static hpct_status sum_three_times(void *argument, int member)
     return status;
 }
 
-static void the_caller_sums_over_other_processes(void **state)
+TEST(the_caller_sums_over_other_processes)
 {
-    (void) state;
     for (int members = 1; members <= MEMBERS; members++) {
         others o = {.caller = pthread_self()};
         float got[MEMBERS] = {0};
@@ -149,9 +146,8 @@ static void the_caller_sums_over_other_processes(void **state)
     }
 }
 
-static void a_lost_rank_ends_all_members(void **state)
+TEST(a_lost_rank_ends_all_members)
 {
-    (void) state;
     others o = {.caller = pthread_self(), .fail_at = 2};
     float got[MEMBERS] = {0};
     open_pool(MEMBERS, twice, &o);
@@ -171,9 +167,8 @@ static hpct_status fail_second(void *argument, int member)
     return hpct_replicas_pool_sum(pool, member, &data, 1); /* would wait for ever */
 }
 
-static void one_that_fails_ends_the_work_of_all(void **state)
+TEST(one_that_fails_ends_the_work_of_all)
 {
-    (void) state;
     others o = {.caller = pthread_self()};
     for (int with_others = 0; with_others < 2; with_others++) {
         open_pool(MEMBERS, with_others ? twice : NULL, &o);
@@ -209,9 +204,8 @@ static hpct_status fail_or_wait(void *argument, int member)
     return HPCT_OK;
 }
 
-static void waiting_member_ends_after_patience(void **state)
+TEST(waiting_member_ends_after_patience)
 {
-    (void) state;
     int ends[2], status;
     char text[256] = "";
     assert_int_equal(pipe(ends), 0);
@@ -235,18 +229,16 @@ static void waiting_member_ends_after_patience(void **state)
                         "for 1 s\n");
 }
 
-static void sums_of_different_lengths_are_refused(void **state)
+TEST(sums_of_different_lengths_are_refused)
 {
-    (void) state;
     open_pool(MEMBERS, NULL, NULL);
     assert_int_equal(hpct_replicas_pool_run(pool, sum_unlike, NULL), HPCT_ERR_INTERNAL);
     assert_non_null(strstr(hpct_last_error(), "where others have"));
     hpct_replicas_pool_close(pool);
 }
 
-static void unused_thread_pool_closes(void **state)
+TEST(unused_thread_pool_closes)
 {
-    (void) state;
     open_pool(MEMBERS, NULL, NULL);
     hpct_replicas_pool_close(pool);
     hpct_replicas_pool_close(NULL);
@@ -255,15 +247,5 @@ static void unused_thread_pool_closes(void **state)
 int main(void)
 {
     alarm(300); /* members that are not let go would wait for ever */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_member_is_a_thread),
-        cmocka_unit_test(sums_are_in_the_members_order),
-        cmocka_unit_test(the_caller_sums_over_other_processes),
-        cmocka_unit_test(a_lost_rank_ends_all_members),
-        cmocka_unit_test(one_that_fails_ends_the_work_of_all),
-        cmocka_unit_test(waiting_member_ends_after_patience),
-        cmocka_unit_test(sums_of_different_lengths_are_refused),
-        cmocka_unit_test(unused_thread_pool_closes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -313,9 +313,8 @@ static void pool(const hpct_cpu_loops *loops, int out_w, int blocks, int high, i
     hpct_backend_host_release(x), hpct_backend_host_release(g), hpct_backend_host_release(sums);
 }
 
-static void all_variants_match(void **state)
+TEST(all_variants_match)
 {
-    (void) state;
     int ran = 0;
     for (int i = 0; hpct_cpu_loops_variants[i] != NULL; i++) {
         const hpct_cpu_loops *loops = hpct_cpu_loops_variants[i];
@@ -337,9 +336,8 @@ static void all_variants_match(void **state)
     assert_true(ran >= 1);
 }
 
-static void best_is_the_first_supported(void **state)
+TEST(best_is_the_first_supported)
 {
-    (void) state;
     int first = 0;
     while (!hpct_cpu_loops_variants[first]->supported() ||
            hpct_cpu_loops_variants[first]->lanes > hpct_cpu_shim_lanes())
@@ -357,9 +355,8 @@ static void mark(size_t first, size_t count, void *arg)
         seen[i]++;
 }
 
-static void split_covers_everything_once(void **state)
+TEST(split_covers_everything_once)
 {
-    (void) state;
     for (size_t total = 0; total < 300; total++) {
         unsigned char seen[300] = {0};
         hpct_cpu_loops_split(total, 7, mark, seen);
@@ -400,9 +397,8 @@ static void losses_match(hpct_backend_loss_call call)
     free(found);
 }
 
-static void losses_are_shared_among_threads(void **state)
+TEST(losses_are_shared_among_threads)
 {
-    (void) state;
     static const int sizes[][2] = {{1, 10}, {64, 10}, {13, 1000}, {3, 5000}, {700, 70}, {3, 4096}};
     int before = hpct_cpu_threads();
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -432,15 +428,4 @@ static void losses_are_shared_among_threads(void **state)
         hpct_backend_host_release(numbered);
     }
     hpct_cpu_set_threads(before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_variants_match),
-        cmocka_unit_test(best_is_the_first_supported),
-        cmocka_unit_test(split_covers_everything_once),
-        cmocka_unit_test(losses_are_shared_among_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static size_t depth(int version, bool amx, size_t k)
     return hpct_cpu_product_depth(&(hpct_cpu_onednn){.version = version, .amx = amx}, k);
 }
 
-static void one_more_is_known_for_2_6_to_2_7_3_and_3_0(void **state)
+TEST(one_more_is_known_for_2_6_to_2_7_3_and_3_0)
 {
-    (void) state;
     const int bad[] = {20600, 20603, 20700, 20703, 30000, 30001},
               good[] = {20704, 20705, 30100, 30200, 30602};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -33,9 +32,8 @@ static void one_more_is_known_for_2_6_to_2_7_3_and_3_0(void **state)
         assert_int_equal(depth(good[i], true, 63), 63);
 }
 
-static void whole_tiles_are_known_for_3_7_to_3_14(void **state)
+TEST(whole_tiles_are_known_for_3_7_to_3_14)
 {
-    (void) state;
     const int bad[] = {30700, 30702, 30800, 31201, 31300, 31400, 31402};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(depth(bad[i], true, 33), 64);
@@ -65,9 +63,8 @@ static bool is_bad(int version, const char *name, int inner, int stride, int out
     return hpct_cpu_conv_is_known_bad(&(hpct_cpu_onednn){.version = version}, &choice);
 }
 
-static void implementations_of_convolutions_are_known(void **state)
+TEST(implementations_of_convolutions_are_known)
 {
-    (void) state;
     assert_true(is_bad(20603, "brgconv:avx512_core_bf16", 575, 1, 6));
     assert_true(is_bad(31201, "brg_conv_bwd_d:avx512_core_bf16", 7, 1, 6));
     assert_false(is_bad(20603, "brgconv:avx512_core_bf16", 576, 1, 6));
@@ -92,9 +89,8 @@ static void skip_without_bf16(void)
 }
 
 /* Of a picture narrower than the stride, at the last stage of a network for larger ones. */
-static void narrow_pictures_match(void **state)
+TEST(narrow_pictures_match)
 {
-    (void) state;
     skip_without_bf16();
     for (int i = 0; i < 24; i++) {
         int picture[3] = {i % 4 + 1, i % 2 + 1, 8 * (i % 3 + 1)}, kernel[2] = {3, 3},
@@ -120,9 +116,8 @@ static void check_dense(int n, int in, int out, bool fuse)
 }
 
 /* Shapes that end in SIGILL, or are wrong, with oneDNN 2.6.3 on AMX. */
-static void inner_sizes_of_63_match(void **state)
+TEST(inner_sizes_of_63_match)
 {
-    (void) state;
     static const int shapes[][2] = {{142, 39}, {43, 73}, {65, 16},  {80, 100},
                                     {129, 7},  {144, 9}, {267, 50}, {43, 79}};
     skip_without_bf16();
@@ -173,9 +168,8 @@ static void check_random_conv2d(int k)
 }
 
 /* All inner sizes to 1500 in check-long; some of each remainder elsewhere. */
-static void random_products_match(void **state)
+TEST(random_products_match)
 {
-    (void) state;
     bool all = getenv("HPC_TRAIN_LONG") != NULL;
     int products = 0;
     skip_without_bf16();
@@ -259,9 +253,8 @@ static void check_samples(const hpct_op_spec *spec, int batch)
     op->class->destroy(op);
 }
 
-static void a_sample_spoils_no_other(void **state)
+TEST(a_sample_spoils_no_other)
 {
-    (void) state;
     const int in[] = {1, 5, 31, 33, 47, 48, 63, 64, 95, 784, 833};
     skip_without_bf16();
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
@@ -276,18 +269,4 @@ static void a_sample_spoils_no_other(void **state)
             check_samples(&spec, 3);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_more_is_known_for_2_6_to_2_7_3_and_3_0),
-        cmocka_unit_test(whole_tiles_are_known_for_3_7_to_3_14),
-        cmocka_unit_test(implementations_of_convolutions_are_known),
-        cmocka_unit_test(narrow_pictures_match),
-        cmocka_unit_test(inner_sizes_of_63_match),
-        cmocka_unit_test(random_products_match),
-        cmocka_unit_test(a_sample_spoils_no_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,9 +47,8 @@ static int windows_that_fit(int in, int before, int after, int reach, int stride
 }
 
 /* Whatever padding is given: so many windows fit, and it is `before` where that is possible. */
-static void test_padding_gives_the_result_its_size(void **state)
+TEST(test_padding_gives_the_result_its_size)
 {
-    (void) state;
     for (int trial = 0; trial < 20000; trial++) {
         int in = pick(1, 30), reach = pick(1, 9), stride = pick(1, 4), before = pick(0, reach - 1),
             given = pick(0, reach - 1), out = windows_that_fit(in, before, given, reach, stride);
@@ -65,9 +64,8 @@ static void test_padding_gives_the_result_its_size(void **state)
     }
 }
 
-static void test_padding_of_known_layers(void **state)
+TEST(test_padding_of_known_layers)
 {
-    (void) state;
     assert_int_equal(hpct_cuda_window_pad_after(224, 112, 7, 2, 3), 3); /* ResNet's first */
     assert_int_equal(hpct_cuda_window_pad_after(224, 112, 3, 2, 0), 1); /* `same`, stride 2 */
     assert_int_equal(hpct_cuda_window_pad_after(28, 26, 3, 1, 0), 0);   /* `valid` */
@@ -75,9 +73,8 @@ static void test_padding_of_known_layers(void **state)
     assert_int_equal(hpct_cuda_window_pad_after(10, 2, 3, 1, 0), -1);   /* windows are missing */
 }
 
-static void test_padded_pictures_need_no_padding(void **state)
+TEST(test_padded_pictures_need_no_padding)
 {
-    (void) state;
     hpct_graph_window w = nn_dilated_window((int[]){9, 12, 3}, 5, (int[]){4, 3}, (int[]){2, 3},
                                             (int[]){1, 2}, 1, true);
     hpct_graph_window padded = hpct_cuda_window_with_padding(&w);
@@ -87,9 +84,8 @@ static void test_padded_pictures_need_no_padding(void **state)
     assert_int_equal(windows_that_fit(padded.in_w, 0, 0, 5, 3), w.out_w);
 }
 
-static void test_kernels_are_turned(void **state)
+TEST(test_kernels_are_turned)
 {
-    (void) state;
     size_t in = 70, out = 45;
     float *keras = random_floats(in * out), *arena = malloc(in * out * sizeof *arena),
           *back = malloc(in * out * sizeof *back);
@@ -158,9 +154,8 @@ static void check_direct(const hpct_graph_window *w, int n)
         free(all[i]);
 }
 
-static void test_direct_sums_are_the_reference(void **state)
+TEST(test_direct_sums_are_the_reference)
 {
-    (void) state;
     for (int trial = 0; trial < 300; trial++) {
         hpct_graph_window w = pick_window();
         check_direct(&w, pick(1, 3));
@@ -217,9 +212,8 @@ static bool knows(const char *identity, const char *key, const char *value)
     return same;
 }
 
-static void test_choices_are_kept(void **state)
+TEST(test_choices_are_kept)
 {
-    (void) state;
     begin("kept");
     assert_true(knows("device 1", "a conv", "e1 k2=3"));
     hpct_cuda_choices *choices = opened("device 1");
@@ -236,9 +230,8 @@ static void test_choices_are_kept(void **state)
     assert_true(knows("device 1", "key 99", "key 99"));
 }
 
-static void test_choices_of_two_processes_meet(void **state)
+TEST(test_choices_of_two_processes_meet)
 {
-    (void) state;
     begin("two");
     hpct_cuda_choices *one = opened("device 1"), *other = opened("device 1");
     assert_int_equal(hpct_cuda_choices_keep(one, "one", "1"), HPCT_OK);
@@ -252,9 +245,8 @@ static void test_choices_of_two_processes_meet(void **state)
     assert_true(knows("device 1", "other", "2"));
 }
 
-static void test_foreign_choices_are_ignored_and_replaced(void **state)
+TEST(test_foreign_choices_are_ignored_and_replaced)
 {
-    (void) state;
     begin("foreign");
     assert_false(knows("device 2", "a conv", "e1 k2=3"));
     hpct_cuda_choices *choices = opened("device 2");
@@ -267,9 +259,8 @@ static void test_foreign_choices_are_ignored_and_replaced(void **state)
 
 /* Every byte matters: whatever one is changed, and wherever the file ends, nothing of it is taken.
  */
-static void test_damaged_choices_are_ignored(void **state)
+TEST(test_damaged_choices_are_ignored)
 {
-    (void) state;
     begin("damaged");
     char text[512] = "";
     FILE *file = fopen(path, "rb");
@@ -289,9 +280,8 @@ static void test_damaged_choices_are_ignored(void **state)
     }
 }
 
-static void test_choices_stay_in_memory_where_the_disk_refuses(void **state)
+TEST(test_choices_stay_in_memory_where_the_disk_refuses)
 {
-    (void) state;
     snprintf(path, sizeof path, "%s/file", folder);
     FILE *file = fopen(path, "wb");
     fclose(file);
@@ -310,9 +300,8 @@ static void test_choices_stay_in_memory_where_the_disk_refuses(void **state)
     hpct_cuda_choices_close(choices);
 }
 
-static void test_choices_lie_in_the_cache(void **state)
+TEST(test_choices_lie_in_the_cache)
 {
-    (void) state;
     char one[128], other[128];
     setenv("XDG_CACHE_HOME", "/somewhere", 1);
     assert_true(hpct_cuda_choices_path(one, sizeof one, "device 1"));
@@ -330,18 +319,5 @@ static void test_choices_lie_in_the_cache(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_padding_gives_the_result_its_size),
-        cmocka_unit_test(test_padding_of_known_layers),
-        cmocka_unit_test(test_padded_pictures_need_no_padding),
-        cmocka_unit_test(test_kernels_are_turned),
-        cmocka_unit_test(test_direct_sums_are_the_reference),
-        cmocka_unit_test(test_choices_are_kept),
-        cmocka_unit_test(test_choices_of_two_processes_meet),
-        cmocka_unit_test(test_foreign_choices_are_ignored_and_replaced),
-        cmocka_unit_test(test_damaged_choices_are_ignored),
-        cmocka_unit_test(test_choices_stay_in_memory_where_the_disk_refuses),
-        cmocka_unit_test(test_choices_lie_in_the_cache),
-    };
-    return cmocka_run_group_tests_name("nn_cuda_host", tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

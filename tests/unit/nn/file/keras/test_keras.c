@@ -64,9 +64,8 @@ static void assert_same_text(const hpct_model *a, const hpct_model *b)
 #define FLATTEN LAYER("Flatten", "\"name\":\"f\"")
 #define DENSE LAYER("Dense", "\"name\":\"d\",\"units\":5,\"activation\":\"softmax\"")
 
-static void sequential_of_keras_2_and_3(void **state)
+TEST(sequential_of_keras_2_and_3)
 {
-    (void) state;
     hpct_model *new = read_model(SEQUENTIAL(INPUT_3 "," CONV() "," FLATTEN "," DENSE));
     hpct_model *old = read_model(SEQUENTIAL(INPUT_2 "," CONV(
         ",\"batch_input_shape\":[null,8,8,1],\"dtype\":\"float32\"") "," FLATTEN "," DENSE));
@@ -82,9 +81,8 @@ static void sequential_of_keras_2_and_3(void **state)
 }
 
 /* Keras 2 without an Input, and the policy as an object, as Keras 3 writes it. */
-static void sequential_without_input_layer(void **state)
+TEST(sequential_without_input_layer)
 {
-    (void) state;
     hpct_model *model = read_model(SEQUENTIAL(LAYER(
         "Conv2D",
         "\"name\":\"c\",\"batch_input_shape\":[null,8,8,1],\"filters\":2,\"kernel_size\":3,"
@@ -105,9 +103,8 @@ static void sequential_without_input_layer(void **state)
 }
 
 /* Before Keras 2.2.3 the config of a Sequential was the list of its layers. */
-static void sequential_config_as_a_list(void **state)
+TEST(sequential_config_as_a_list)
 {
-    (void) state;
     hpct_model *model = read_model(
         "{\"class_name\":\"Sequential\",\"keras_version\":\"2.1.6\",\"backend\":\"tensorflow\","
         "\"config\":[" CONV(",\"trainable\":true,\"batch_input_shape\":[null,8,8,1],"
@@ -126,9 +123,8 @@ static void sequential_config_as_a_list(void **state)
 }
 
 /* json.dump(model.to_json()), and what an editor of Windows makes of a file. */
-static void json_within_a_json_string(void **state)
+TEST(json_within_a_json_string)
 {
-    (void) state;
     static const char plain[] = SEQUENTIAL(INPUT_3 "," FLATTEN "," DENSE);
     char twice[sizeof plain * 2 + 8], *to = twice;
     *to++ = '"';
@@ -173,9 +169,8 @@ static hpct_status find_loss(const parse_case *c, char *got, size_t size)
     return status;
 }
 
-static void loss_follows_from_the_last_layer(void **state)
+TEST(loss_follows_from_the_last_layer)
 {
-    (void) state;
 #define ENDS(units, activation)                                                                    \
     SEQUENTIAL(INPUT_3 "," FLATTEN "," LAYER("Dense", "\"name\":\"d\",\"units\":" units            \
                                                       ",\"activation\":\"" activation "\""))
@@ -205,9 +200,8 @@ static void loss_follows_from_the_last_layer(void **state)
 
 /* One layer of mixed_bfloat16 makes the model so, and float32 beside it an exception; the caller
  * may want another precision, which all have then. */
-static void dtype_policies_set_the_precision(void **state)
+TEST(dtype_policies_set_the_precision)
 {
-    (void) state;
     static const char *const texts[] = {
         SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("mixed_bfloat16")) "," FLATTEN "," DENSE),
         SEQUENTIAL(INPUT_2 "," CONV(POLICY_2("mixed_bfloat16")) "," FLATTEN "," DENSE),
@@ -278,9 +272,8 @@ static void dtype_policies_set_the_precision(void **state)
     "]]}"
 
 /* Of a layer, or of the whole model; frozen layers are written as such. */
-static void trainable_false_freezes(void **state)
+TEST(trainable_false_freezes)
 {
-    (void) state;
     hpct_model *model =
         read_model(SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":false") "," FLATTEN "," DENSE));
     for (int turn = 0; turn < 2; turn++) {
@@ -308,9 +301,8 @@ static void trainable_false_freezes(void **state)
     hpct_model_free(model);
 }
 
-static void functional_of_keras_2_and_3(void **state)
+TEST(functional_of_keras_2_and_3)
 {
-    (void) state;
     hpct_model *old =
         read_model(FUNCTIONAL(IN "," CONV_A(OLD("in")) "," CONV_B(OLD("a")) "," OLD_SUM, ENDS_2));
     hpct_model *new =
@@ -355,9 +347,8 @@ static void functional_of_keras_2_and_3(void **state)
     "{\"module\":\"keras.src.ops.numpy\",\"class_name\":\"Multiply\",\"config\":{\"name\":"        \
     "\"sum\"},\"inbound_nodes\":[[" call "]]}"
 
-static void operators_are_layers(void **state)
+TEST(operators_are_layers)
 {
-    (void) state;
     static const struct {
         const char *text;
         float scale, offset;
@@ -417,9 +408,8 @@ static void operators_are_layers(void **state)
     "{\"class_name\":\"TFOpLambda\",\"config\":{\"name\":\"sum\",\"function\":\"" function         \
     "\"},\"inbound_nodes\":[[\"_CONSTANT_VALUE\"," node "," number ",{\"y\":[\"in\",0,0]}]]}"
 
-static void operators_of_keras_2_are_layers(void **state)
+TEST(operators_of_keras_2_are_layers)
 {
-    (void) state;
     hpct_model *model = read_model(
         FUNCTIONAL(IN "," FUNCTION("__operators__.add", "\"y\":3.0,\"name\":null"), ENDS_2));
     assert_true(model->nodes[0].spec.scale == 1);
@@ -459,9 +449,8 @@ static void operators_of_keras_2_are_layers(void **state)
     NODE("Sequential", "\"name\":\"s\",\"layers\":[" LAYER("RandomFlip", "\"name\":\"f\"") "]",    \
          OLD("in"))
 
-static void sequentials_of_keras_2_are_read(void **state)
+TEST(sequentials_of_keras_2_are_read)
 {
-    (void) state;
     hpct_model *model =
         read_model(FUNCTIONAL(IN_2 "," FLIPS "," SUM("[[[\"in\",0,0],[\"s\",1,0]]]"), ENDS_2));
     assert_int_equal(model->num_layers, 2);
@@ -478,9 +467,8 @@ static void sequentials_of_keras_2_are_read(void **state)
 }
 
 /* keras.applications' MobileNetV3 at default arguments: the size is said when it is read. */
-static void open_sizes_are_filled_in(void **state)
+TEST(open_sizes_are_filled_in)
 {
-    (void) state;
     static const char text[] =
         SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[null,null,null,3]") "," FLATTEN);
     static const char half[] =
@@ -512,9 +500,8 @@ static void open_sizes_are_filled_in(void **state)
     LAYER("Lambda", "\"name\":\"f\",\"function\":{\"class_name\":\"__lambda__\",\"config\":{"      \
                     "\"code\":\"4wEAAAA=\",\"defaults\":null,\"closure\":null}}")
 
-static void unsupported_models_are_rejected(void **state)
+TEST(unsupported_models_are_rejected)
 {
-    (void) state;
     static const parse_case cases[] = {
         BAD("{", "line 1"),
         BAD("[]", "not a Keras model"),
@@ -650,9 +637,8 @@ static void unsupported_models_are_rejected(void **state)
 #define INNER(layers) LAYER("Sequential", "\"name\":\"inner\",\"layers\":[" layers "]")
 
 /* Its layers become the model's, and remember it: what is written has it again. */
-static void nested_sequentials_are_taken_apart(void **state)
+TEST(nested_sequentials_are_taken_apart)
 {
-    (void) state;
     char *text;
     hpct_model *model = read_model(
         SEQUENTIAL(INPUT_3 "," INNER(INPUT_3 "," CONV()) "," FLATTEN "," INNER_2(DENSE)));
@@ -704,9 +690,8 @@ static void nested_sequentials_are_taken_apart(void **state)
 
 /* Models within models, one of them deeper; names that several layers have are told apart by those
  * of their models, here and in --freeze, and are Keras' own again in what is written. */
-static void nested_models_are_taken_apart(void **state)
+TEST(nested_models_are_taken_apart)
 {
-    (void) state;
     char *text;
     hpct_model *model = read_model(TWO_INNERS);
     assert_int_equal(model->num_layers, 3);
@@ -745,9 +730,8 @@ static void nested_models_are_taken_apart(void **state)
 
 /* Keras 2's base(x, training=False) holds in fit: dropout is off, and moving statistics stay, which
  * is so for a frozen layer only. */
-static void calls_for_inference_hold_in_keras_2(void **state)
+TEST(calls_for_inference_hold_in_keras_2)
 {
-    (void) state;
     hpct_model *model = read_model(CALLED("false", "false", "{\"training\":false}"));
     assert_true(model->layers[0].frozen);
     assert_true(model->layers[1].config.dropout.rate == 0);
@@ -764,9 +748,8 @@ static void calls_for_inference_hold_in_keras_2(void **state)
     RUN_CASES(parse_model, cases);
 }
 
-static void nested_models_are_refused(void **state)
+TEST(nested_models_are_refused)
 {
-    (void) state;
     static const parse_case cases[] = {
         BAD(FUNCTIONAL(
                 IN "," FUNCTIONAL_INNER(
@@ -790,9 +773,8 @@ static void nested_models_are_refused(void **state)
 }
 
 /* Sequentials in Sequentials. */
-static void nesting_has_a_limit(void **state)
+TEST(nesting_has_a_limit)
 {
-    (void) state;
     char text[4096] = "", end[128] = "";
     for (int i = 0; i < 9; i++) {
         size_t used = strlen(text);
@@ -835,9 +817,8 @@ static void check_factors(const char *text, int param, double l1, double l2)
 }
 
 /* Of each parameter under its own key; as Keras 3, Keras 2 and older files have them. */
-static void regularizers_are_read_and_written(void **state)
+TEST(regularizers_are_read_and_written)
 {
-    (void) state;
 #define DEPTHWISE(key)                                                                             \
     SEQUENTIAL(INPUT_3 "," LAYER("DepthwiseConv2D", "\"name\":\"d\",\"kernel_size\":[3,3],\"" key  \
                                                     "\":" PENALTY("L2", "\"l2\":0.5")))
@@ -902,9 +883,8 @@ static void regularizers_are_read_and_written(void **state)
 }
 
 /* Keras 2 writes its version; its hard sigmoid is another function. */
-static void the_hard_sigmoid_of_keras_2_is_refused(void **state)
+TEST(the_hard_sigmoid_of_keras_2_is_refused)
 {
-    (void) state;
 #define HARD SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"hard_sigmoid\""))
 #define WITH(more)                                                                                 \
     "{" more ",\"class_name\":\"Sequential\",\"config\":{\"name\":\"s\",\"layers\":[" INPUT_2      \
@@ -927,9 +907,8 @@ static void the_hard_sigmoid_of_keras_2_is_refused(void **state)
 }
 
 /* What Keras would refuse, or take for something else than the default. */
-static void invalid_settings_are_rejected(void **state)
+TEST(invalid_settings_are_rejected)
 {
-    (void) state;
 #define INIT(key, text) SEQUENTIAL(INPUT_3 "," CONV(",\"" key "\":" text))
 #define CONSTANT(value)                                                                            \
     INIT("bias_initializer", "{\"class_name\":\"Constant\",\"config\":{\"value\":" value "}}")
@@ -1074,9 +1053,8 @@ static hpct_status load_model(const parse_case *c, char *got, size_t size)
     return hpct_model_load_json(&model, c->with);
 }
 
-static void errors_name_the_file_and_its_format(void **state)
+TEST(errors_name_the_file_and_its_format)
 {
-    (void) state;
     hpct_model *model = NULL;
     char path[] = "/tmp/hpct-keras-XXXXXX";
     int file = mkstemp(path);
@@ -1228,16 +1206,14 @@ static void check_written(hpct_model *model)
     hpct_model_free(again);
 }
 
-static void written_models_are_read_back(void **state)
+TEST(written_models_are_read_back)
 {
-    (void) state;
     check_written(every_layer());
     check_written(every_element());
 }
 
-static void files_are_written_atomically(void **state)
+TEST(files_are_written_atomically)
 {
-    (void) state;
     char folder[] = "/tmp/hpct-keras-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/m.json", folder);
@@ -1254,9 +1230,8 @@ static void files_are_written_atomically(void **state)
 /* ---- Keras' order ---- */
 
 /* A nested Sequential has the place of one layer, though its branch is longer. */
-static void nested_sequentials_are_one_layer_of_the_order(void **state)
+TEST(nested_sequentials_are_one_layer_of_the_order)
 {
-    (void) state;
     static const hpct_conv2d one = {.filters = 2, .kernel = {1, 1}};
     static const char *const made[] = {"inner1", "inner2", "inner3", "beside", "sum"};
     hpct_model *model = hpct_model_new("m", HPCT_SHAPE(4, 4, 2));
@@ -1282,9 +1257,8 @@ static void nested_sequentials_are_one_layer_of_the_order(void **state)
 
 /* Two branches, made first to last: by Keras' rule what is nearer to the output comes later, and of
  * two at one distance that which the last layer reads first. */
-static void layers_are_ordered_as_in_keras(void **state)
+TEST(layers_are_ordered_as_in_keras)
 {
-    (void) state;
     static const hpct_conv2d one = {.filters = 2, .kernel = {1, 1}};
     static const char *const made[] = {"short", "long1", "long2", "low", "sum"};
     hpct_model *model = hpct_model_new("m", HPCT_SHAPE(4, 4, 2));
@@ -1315,9 +1289,8 @@ static hpct_status stem(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void layer_names_are_those_of_keras(void **state)
+TEST(layer_names_are_those_of_keras)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"Conv2D", HPCT_OK, "conv2d"},
         {"DepthwiseConv2D", HPCT_OK, "depthwise_conv2d"},
@@ -1327,38 +1300,4 @@ static void layer_names_are_those_of_keras(void **state)
         {"Add", HPCT_OK, "add"},
     };
     RUN_CASES(stem, cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sequential_of_keras_2_and_3),
-        cmocka_unit_test(sequential_without_input_layer),
-        cmocka_unit_test(sequential_config_as_a_list),
-        cmocka_unit_test(json_within_a_json_string),
-        cmocka_unit_test(loss_follows_from_the_last_layer),
-        cmocka_unit_test(dtype_policies_set_the_precision),
-        cmocka_unit_test(trainable_false_freezes),
-        cmocka_unit_test(functional_of_keras_2_and_3),
-        cmocka_unit_test(regularizers_are_read_and_written),
-        cmocka_unit_test(the_hard_sigmoid_of_keras_2_is_refused),
-        cmocka_unit_test(operators_are_layers),
-        cmocka_unit_test(operators_of_keras_2_are_layers),
-        cmocka_unit_test(sequentials_of_keras_2_are_read),
-        cmocka_unit_test(open_sizes_are_filled_in),
-        cmocka_unit_test(unsupported_models_are_rejected),
-        cmocka_unit_test(invalid_settings_are_rejected),
-        cmocka_unit_test(errors_name_the_file_and_its_format),
-        cmocka_unit_test(written_models_are_read_back),
-        cmocka_unit_test(files_are_written_atomically),
-        cmocka_unit_test(nested_sequentials_are_taken_apart),
-        cmocka_unit_test(nested_models_are_taken_apart),
-        cmocka_unit_test(calls_for_inference_hold_in_keras_2),
-        cmocka_unit_test(nested_models_are_refused),
-        cmocka_unit_test(nesting_has_a_limit),
-        cmocka_unit_test(nested_sequentials_are_one_layer_of_the_order),
-        cmocka_unit_test(layers_are_ordered_as_in_keras),
-        cmocka_unit_test(layer_names_are_those_of_keras),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void check_tree(int tree, int count, int *inner)
     }
 }
 
-static void each_node_is_twice_in_the_trees_and_sends_in_one(void **state)
+TEST(each_node_is_twice_in_the_trees_and_sends_in_one)
 {
     for (int count = 2; count <= 130; count++) {
         int *inner = calloc((size_t) count, sizeof *inner);
@@ -88,7 +88,7 @@ static void each_node_is_twice_in_the_trees_and_sends_in_one(void **state)
 
 /* ---- frames ---- */
 
-static void frames_are_decoded_as_encoded(void **state)
+TEST(frames_are_decoded_as_encoded)
 {
     uint8_t head[HPCT_STAGE_WIRE_HEADER];
     char data[100] = "some bytes";
@@ -109,7 +109,7 @@ static void frames_are_decoded_as_encoded(void **state)
     }
 }
 
-static void altered_headers_are_rejected(void **state)
+TEST(altered_headers_are_rejected)
 {
     uint8_t head[HPCT_STAGE_WIRE_HEADER];
     hpct_stage_wire_header header = {.type = HPCT_STAGE_WIRE_LETTER, .size = 3, .sequence = 7},
@@ -126,7 +126,7 @@ static void altered_headers_are_rejected(void **state)
     assert_false(hpct_stage_wire_decode(&read, head));
 }
 
-static void error_messages_are_made_printable(void **state)
+TEST(error_messages_are_made_printable)
 {
     uint8_t out[HPCT_STAGE_WIRE_FAILURE_MAX];
     hpct_stage_wire_failure failure = {.node = 3, .status = HPCT_ERR_IO, .text = "a\033[2Jb"}, read;
@@ -210,7 +210,7 @@ static hpct_status take(const uint8_t *data, size_t size)
     return status;
 }
 
-static void packed_trees_are_unpacked_unchanged(void **state)
+TEST(packed_trees_are_unpacked_unchanged)
 {
     uint8_t data[8192];
     char text[64] = "";
@@ -236,7 +236,7 @@ static void packed_trees_are_unpacked_unchanged(void **state)
 
 /* Each byte changed, the block cut anywhere: never accepted as something else than it was, never
  * outside the tree. (On the way the frame's hash would find it out first.) */
-static void damaged_items_are_rejected(void **state)
+TEST(damaged_items_are_rejected)
 {
     uint8_t data[8192], wrong[8192];
     hpct_stage_pack pack = {.data = data, .room = sizeof data};
@@ -276,7 +276,7 @@ static void expect_nonsense(const hpct_stage_pack_record *records, size_t count)
     expect(records, count, false);
 }
 
-static void inconsistent_items_are_rejected(void **state)
+TEST(inconsistent_items_are_rejected)
 {
     hpct_stage_item file = an_item(HPCT_STAGE_ITEM_FILE, "file"),
                     link = an_item(HPCT_STAGE_ITEM_SYMLINK, "link");
@@ -339,7 +339,7 @@ static void get_back(void *context)
     w->back++;
 }
 
-static void blocks_are_released_in_order(void **state)
+TEST(blocks_are_released_in_order)
 {
     work *w = calloc(1, sizeof *w);
     assert_non_null(w);
@@ -360,7 +360,7 @@ static void blocks_are_released_in_order(void **state)
     free(w);
 }
 
-static void worker_threads_report_the_first_error(void **state)
+TEST(worker_threads_report_the_first_error)
 {
     work *w = calloc(1, sizeof *w);
     hpct_status status = HPCT_OK;
@@ -408,7 +408,7 @@ static hpct_status parse_team(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void node_lists_are_parsed(void **state)
+TEST(node_lists_are_parsed)
 {
     static const parse_case cases[] = {
         {"n009:22000\nn010.cluster:1\n[fe80::1]:65535", HPCT_OK,
@@ -428,7 +428,7 @@ static void node_lists_are_parsed(void **state)
 
 /* ---- the same source ---- */
 
-static void a_server_names_what_it_serves(void **state)
+TEST(a_server_names_what_it_serves)
 {
     static const char *const remote[] = {
         "nas:/home", "10.0.0.1:/x", "[fe80::1]:/x", "//nas/data", "10.0.0.1@tcp:/lustre",
@@ -442,7 +442,7 @@ static void a_server_names_what_it_serves(void **state)
         assert_false(hpct_stage_origin_is_remote(local[i]));
 }
 
-static void server_file_is_identified_on_all_nodes(void **state)
+TEST(server_file_is_identified_on_all_nodes)
 {
     struct stat one = {.st_ino = 5, .st_size = 7, .st_mtim = {8, 9}, .st_ctim = {10, 11}};
     struct stat other = one;
@@ -467,19 +467,5 @@ static void server_file_is_identified_on_all_nodes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_node_is_twice_in_the_trees_and_sends_in_one),
-        cmocka_unit_test(frames_are_decoded_as_encoded),
-        cmocka_unit_test(altered_headers_are_rejected),
-        cmocka_unit_test(error_messages_are_made_printable),
-        cmocka_unit_test(packed_trees_are_unpacked_unchanged),
-        cmocka_unit_test(damaged_items_are_rejected),
-        cmocka_unit_test(inconsistent_items_are_rejected),
-        cmocka_unit_test(blocks_are_released_in_order),
-        cmocka_unit_test(worker_threads_report_the_first_error),
-        cmocka_unit_test(node_lists_are_parsed),
-        cmocka_unit_test(a_server_names_what_it_serves),
-        cmocka_unit_test(server_file_is_identified_on_all_nodes),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run(set_up, tear_down);
 }

@@ -17,7 +17,7 @@ static double now(void)
 }
 
 /* A busy machine may take its time between the two, but not each of ten times. */
-static void test_early(void **state)
+TEST(test_early)
 {
     int early = 0;
     for (int i = 0; i < 10; i++) {
@@ -29,7 +29,7 @@ static void test_early(void **state)
     assert_true(early > 0);
 }
 
-static void test_waits(void **state)
+TEST(test_waits)
 {
     hpct_stage_pace pace = {0};
     for (int i = 0; i < 30; i++) {
@@ -42,7 +42,7 @@ static void test_waits(void **state)
 }
 
 /* What lies between two pieces of work does not count. */
-static void test_between(void **state)
+TEST(test_between)
 {
     hpct_stage_pace pace = {0};
     hpct_stage_pace_begin(&pace);
@@ -76,7 +76,7 @@ static void *share_core(void *context)
     return NULL;
 }
 
-static void test_shares(void **state)
+TEST(test_shares)
 {
     pthread_t threads[2];
     hpct_stage_pace_kind kinds[2];
@@ -108,7 +108,7 @@ static void give_back(void *context)
     ++*(int *) context;
 }
 
-static void test_pool_grows(void **state)
+TEST(test_pool_grows)
 {
     int back = 0;
     const hpct_stage_pool_job job = {.work = wait_a_little, .back = give_back, .context = &back};
@@ -120,14 +120,4 @@ static void test_pool_grows(void **state)
     hpct_stage_pool_free(workers);
     assert_int_equal(back, 60);
     assert_int_equal(most_working, 3); /* all that it may */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_early),      cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_between),    cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_pool_grows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

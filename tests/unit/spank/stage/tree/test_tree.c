@@ -67,7 +67,7 @@ static hpct_status check_path(const parse_case *c, char *got, size_t size)
     return accepted_if(hpct_stage_item_path_ok(c->text));
 }
 
-static void paths_stay_below_the_tree(void **state)
+TEST(paths_stay_below_the_tree)
 {
     static const parse_case cases[] = {
         {"", HPCT_OK},
@@ -90,7 +90,7 @@ static void paths_stay_below_the_tree(void **state)
     RUN_CASES(check_path, cases);
 }
 
-static void paths_have_bounded_lengths_and_depths(void **state)
+TEST(paths_have_bounded_lengths_and_depths)
 {
     char path[PATH_MAX + 2];
     memset(path, 'a', 256);
@@ -118,7 +118,7 @@ static hpct_status check_link(const parse_case *c, char *got, size_t size)
     return accepted_if(hpct_stage_item_link_stays(c->text, c->with));
 }
 
-static void links_stay_below_the_tree(void **state)
+TEST(links_stay_below_the_tree)
 {
     static const parse_case cases[] = {
         {"l", HPCT_OK, NULL, 0, "a"},
@@ -138,7 +138,7 @@ static void links_stay_below_the_tree(void **state)
 
 /* ---- hashes ---- */
 
-static void hashes_are_xxh3_whatever_the_pieces(void **state)
+TEST(hashes_are_xxh3_whatever_the_pieces)
 {
     size_t size = (size_t) HPCT_STAGE_HASH_BLOCK * 2 + 12345;
     unsigned char *data = calloc(1, size);
@@ -234,7 +234,7 @@ static void assert_same(void)
     assert_int_equal(system(command), 0);
 }
 
-static void trees_are_copied_unchanged(void **state)
+TEST_WITH(trees_are_copied_unchanged, NULL, empty)
 {
     char command[4 * PATH_MAX], large[3000];
     hpct_stage_walk *walk = NULL;
@@ -289,7 +289,7 @@ static void trees_are_copied_unchanged(void **state)
     close(src);
 }
 
-static void single_files_are_copied(void **state)
+TEST_WITH(single_files_are_copied, NULL, empty)
 {
     hpct_stage_walk *walk = NULL;
     hpct_stage_writer *w = NULL;
@@ -322,7 +322,7 @@ static void single_files_are_copied(void **state)
     close(src);
 }
 
-static void links_out_of_the_source_are_rejected(void **state)
+TEST_WITH(links_out_of_the_source_are_rejected, NULL, empty)
 {
     hpct_stage_walk *walk = NULL;
     static const hpct_stage_walk_options keep, follow = {.follow = true};
@@ -373,7 +373,7 @@ static hpct_status file(hpct_stage_writer *w, const char *path, const char *data
     return hpct_stage_writer_whole(w, &item, data, NULL);
 }
 
-static void archives_cannot_write_outside_the_tree(void **state)
+TEST_WITH(archives_cannot_write_outside_the_tree, NULL, empty)
 {
     hpct_stage_writer *w = NULL;
     struct stat info;
@@ -428,7 +428,7 @@ static void archives_cannot_write_outside_the_tree(void **state)
 }
 
 /* Who waits for a big tree to be removed hears of it. */
-static void trees_are_removed_with_progress(void **state)
+TEST(trees_are_removed_with_progress)
 {
     hpct_stage_report report;
     int ends[2];
@@ -447,7 +447,7 @@ static void trees_are_removed_with_progress(void **state)
     close(ends[1]);
 }
 
-static void streams_out_of_order_or_too_large_are_rejected(void **state)
+TEST_WITH(streams_out_of_order_or_too_large_are_rejected, NULL, empty)
 {
     hpct_stage_writer *w = NULL;
     hpct_stage_writer_options options = {.name = "stream", .max_bytes = 10, .max_entries = 4};
@@ -471,17 +471,5 @@ static void streams_out_of_order_or_too_large_are_rejected(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_stay_below_the_tree),
-        cmocka_unit_test(paths_have_bounded_lengths_and_depths),
-        cmocka_unit_test(links_stay_below_the_tree),
-        cmocka_unit_test(hashes_are_xxh3_whatever_the_pieces),
-        cmocka_unit_test(trees_are_removed_with_progress),
-        cmocka_unit_test_teardown(trees_are_copied_unchanged, empty),
-        cmocka_unit_test_teardown(single_files_are_copied, empty),
-        cmocka_unit_test_teardown(links_out_of_the_source_are_rejected, empty),
-        cmocka_unit_test_teardown(archives_cannot_write_outside_the_tree, empty),
-        cmocka_unit_test_teardown(streams_out_of_order_or_too_large_are_rejected, empty),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run(set_up, tear_down);
 }
