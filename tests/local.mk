@@ -4,7 +4,11 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver
 T_LOG_DRIVER = $(LOG_DRIVER)
 LOG_COMPILER = $(BASH) $(top_srcdir)/tests/run
 T_LOG_COMPILER = $(LOG_COMPILER) $(BASH)
-EXTRA_DIST += tests/README.md tests/link tests/pictures.sh tests/rounding.sh tests/run tests/lint tests/man.awk
+# All that is below tests/ goes into a distribution.
+EXTRA_DIST += $(foreach kind,awk c cc h json md py sh supp t,$(foreach folder,tests tests/* tests/*/* tests/*/*/* tests/*/*/*/*,\
+	$(wildcard $(srcdir)/$(folder)/*.$(kind)))) tests/fixtures tests/fuzz/corpus tests/link tests/lint tests/run tests/distros/order \
+	tests/distros/run tests/gpu/bundle tests/gpu/run tests/gpu_without/cudnn_accepts/write tests/gpu_without/kernels/resources \
+	tests/gpu_without/machine/traffic
 BASH = bash
 
 # OMP_WAIT_POLICY: tests that run side by side share the cores, so their threads do not spin.
@@ -50,8 +54,6 @@ device_tests = tests/gpu_without/machine/checkpoints.t tests/gpu_without/machine
 	tests/gpu_without/machine/replicas.t tests/gpu_without/machine/servers.t
 long_tests += tests/build/strategy_sanitizers.t
 scaled_tests += tests/build/configure.t tests/build/valgrind.t $(device_tests)
-EXTRA_DIST += $(sanitizer_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh \
-	tests/build/lsan.supp tests/build/valgrind.supp
 
 # A program of a test is NAME.c, linked with tests/unit/libhelpers.la and the libraries of training, of which it loads those that it
 # calls. Only one that needs something else has lines in a local.mk.
@@ -63,15 +65,11 @@ if HAVE_CMOCKA
 test_helpers = tests/unit/libhelpers.la
 check_LTLIBRARIES += $(test_helpers)
 endif
-nn_case = tests/unit/nn/nn_case.c tests/unit/nn/nn_case.h
-ops_check = tests/unit/nn/backend/ops_check.c tests/unit/nn/backend/ops_check.h $(nn_case)
-tests_unit_libhelpers_la_SOURCES = $(ops_check) tests/unit/agent/checkpoint/folder.c tests/unit/agent/checkpoint/folder.h \
-	tests/unit/agent/comm/watch_group.c tests/unit/agent/comm/watch_group.h tests/unit/agent/data/pictures.c \
-	tests/unit/agent/data/pictures.h tests/unit/agent/data/trees.c tests/unit/agent/data/trees.h tests/unit/allocations.h \
-	tests/unit/base/net/name_service.h tests/unit/cases.h tests/unit/environment.h tests/unit/nn/nn_small.c \
-	tests/unit/nn/nn_small.h tests/unit/nn/split/shard_models.c tests/unit/nn/split/shard_models.h \
-	tests/unit/nn/split/shard_parts.c tests/unit/nn/split/shard_parts.h tests/unit/spank/place.c tests/unit/spank/place.h \
-	tests/unit/spank/words.h tests/unit/unit.c tests/unit/unit.h
+nn_case = tests/unit/nn/nn_case.c
+ops_check = tests/unit/nn/backend/ops_check.c $(nn_case)
+tests_unit_libhelpers_la_SOURCES = $(ops_check) tests/unit/agent/checkpoint/folder.c tests/unit/agent/comm/watch_group.c \
+	tests/unit/agent/data/pictures.c tests/unit/agent/data/trees.c tests/unit/nn/nn_small.c tests/unit/nn/split/shard_models.c \
+	tests/unit/nn/split/shard_parts.c tests/unit/spank/place.c tests/unit/unit.c
 # Of programs that include tests/unit/allocations.h: calls that allocate are counted in all that is linked statically.
 count_allocations = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
 
@@ -85,9 +83,6 @@ include tests/unit/agent/local.mk
 include tests/gpu_without/machine/local.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
-EXTRA_DIST += tests/gpu_without/README.md
-EXTRA_DIST += tests/distros/bare_system.sh tests/distros/order tests/distros/run
-include tests/gpu/local.mk
 include tests/results/local.mk
 include tests/stage/local.mk
 include tests/packages/local.mk

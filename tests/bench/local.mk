@@ -7,8 +7,3 @@ bench-data: tests/bench/input
 bench-nn: tests/bench/ops
 bench-stage: tests/bench/files
 .PHONY: bench-data bench-nn bench-stage
-EXTRA_DIST += tests/bench/checkpoint.sh tests/bench/cluster_peer_tf.py tests/bench/cluster_peer_torch.py \
-	tests/bench/cluster_peers.sh tests/bench/input.py tests/bench/input_tf.py tests/bench/input_torch.py tests/bench/lossy.sh \
-	tests/bench/overlap.py tests/bench/peer_lib.py tests/bench/peer_tf.py tests/bench/peer_torch.py tests/bench/peers.py \
-	tests/bench/plan_check.sh tests/bench/restart.sh tests/bench/speedup.sh tests/bench/speedup_lib.sh tests/bench/stage.sh \
-	tests/bench/stage_cpu.sh tests/bench/stage_tables.sh tests/bench/strong_scaling.sh tests/bench/tcp.sh tests/bench/w1_comm.sh

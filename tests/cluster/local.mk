@@ -43,21 +43,16 @@ late_cluster_tests = \
 	tests/cluster/quickstart.t
 cluster_tests = $(slow_cluster_tests) $(early_cluster_tests) $(late_cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/launch_variables.t tests/cluster/plugin_broadcast.t tests/cluster/plugin_missing.t tests/cluster/train.t
-EXTRA_DIST += $(cluster_tests) tests/cluster/hold.py tests/cluster/layout_lib.sh tests/cluster/lib.sh \
-	tests/cluster/plugin_lib.sh tests/cluster/stopper.py tests/cluster/take_lock.py tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_life.t tests/cluster/plugin_unified.t
-EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # What the plugin costs.
 long_tests += tests/cluster/check.t tests/cluster/plugin_cost.t tests/cluster/runs_go_on.t tests/cluster/slow_node.t
-EXTRA_DIST += tests/cluster/check.t tests/cluster/runs_go_on.t tests/cluster/plugin_cost.t tests/cluster/slow_node.t tests/bench/latency.sh tests/bench/memory.sh
 
 # Who knocks in plugin_broadcast.t, and who comes in strangers.t and plugin_ports.t.
 check_PROGRAMS += tests/stage/intruder tests/cluster/stranger
 tests_stage_intruder_LDADD = spank/stage/libstage.la base/cluster/libcluster.la base/libbase.la
-EXTRA_DIST += tests/cluster/key_in_core.py tests/cluster/relay.py tests/cluster/take.py
 
 # What train_lib.sh loads makes a training last; plugin_gpu.t binds tasks with pin, plugin_unified.t loads unified into slurmd,
 # plugin_waits.t loads slow_init before the plugin, admin.t puts old/ in its place, and plugin_attacks.t brings along a plugin of a

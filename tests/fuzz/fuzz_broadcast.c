@@ -2,15 +2,11 @@
  * items. What is taken out lies within what came, and packs to the same bytes again. The first byte
  * chooses. */
 #include <limits.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/net/pack.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void try_header(const uint8_t *data, size_t size)
 {
@@ -82,8 +78,7 @@ static void try_block(const uint8_t *data, size_t size)
                                                                : 0;
         if (record.data != NULL && !is_within(record.data, (size_t) bytes, data, size))
             abort();
-        if (!hpct_stage_pack_put(&pack, &record, &content))
-            abort();
+        must(hpct_stage_pack_put(&pack, &record, &content));
         if (record.data != NULL)
             memcpy(content, record.data, (size_t) bytes);
         if (pack.size != at || memcmp(pack.data, data, at) != 0)

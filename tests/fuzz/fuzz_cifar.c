@@ -1,11 +1,8 @@
 /* CIFAR's binary files; the first byte says whether of 10 or 100 classes. */
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "agent/data/cifar.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

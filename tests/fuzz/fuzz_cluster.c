@@ -1,16 +1,11 @@
 /* All that Slurm's variables say of a step together: lines of NAME=VALUE, with ROLES for the option
  * and TASKS for what Slurm itself counts. A cluster that is accepted has a place and an address for
  * every task, and configs that can be written and read again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cluster/cluster.h"
 #include "base/cluster/nodelist.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MAX_SIZE 2000 /* tasks; more is right too, but slow */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The value of a line; the lines are ended by zero bytes, the last one by two. */
 static const char *get(void *lines, const char *name)
@@ -32,8 +27,7 @@ static void check_layout(const hpct_cluster_layout *layout)
             abort();
     }
     for (int node = 0; node < layout->num_nodes; node++) {
-        if (given[node] != layout->tasks[node])
-            abort();
+        must(given[node] == layout->tasks[node]);
     }
     free(given);
 }
@@ -64,8 +58,7 @@ static void try_cluster(const hpct_cluster_environment *environment)
         return;
     check_layout(&cluster.layout);
     bool has_roles = list != NULL && hpct_cluster_roles_parse(list, &roles) == HPCT_OK;
-    if (hpct_cluster_set_hosts(&cluster, environment, NULL) != HPCT_OK)
-        abort();
+    must(hpct_cluster_set_hosts(&cluster, environment, NULL) == HPCT_OK);
     if (cluster.layout.size <= MAX_SIZE &&
         hpct_cluster_set_ports(&cluster, environment, NULL, hpct_cluster_port_range_default(), 7, 1,
                                3, NULL) == HPCT_OK) {

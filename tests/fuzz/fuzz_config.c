@@ -1,11 +1,6 @@
 /* The config's JSON: what is accepted can be written again and says the same. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cluster/config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,14 +1,9 @@
 /* The watch's frames, sealed as the other end would: what is accepted is terminated, printable, and
  * encodes to the same again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/net/frame.h"
+#include "tests/fuzz/fuzz.h"
 
 #define AT_TAG 16
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -25,16 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hpct_auth_seal_add(out, sealed, AT_TAG);
     hpct_auth_seal_add(out, sealed + AT_TAG + HPCT_AUTH_SEAL_TAG,
                        sizeof sealed - AT_TAG - HPCT_AUTH_SEAL_TAG);
-    if (!hpct_auth_seal_end(out, sealed + AT_TAG))
-        abort();
+    must(hpct_auth_seal_end(out, sealed + AT_TAG));
     if (!hpct_net_frame_decode(&frame, sealed, in))
         return 0;
     if (strnlen(frame.node, sizeof frame.node) == sizeof frame.node ||
         strnlen(frame.text, sizeof frame.text) == sizeof frame.text)
         abort();
     for (const char *c = frame.text; *c != '\0'; c++) {
-        if ((unsigned char) *c < 0x20)
-            abort();
+        must((unsigned char) *c >= 0x20);
     }
     if (!hpct_net_frame_encode(again, &frame, out) || !hpct_net_frame_decode(&second, again, in) ||
         second.type != frame.type || second.rank != frame.rank ||

@@ -1,12 +1,9 @@
 /* IDX files, plain and gzip: what is accepted has as many bytes as its header says. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/data/idx.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 /* The first byte says how many dimensions are wanted. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -15,8 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     volatile uint8_t sum = 0;
     int rank = size > 0 && (data[0] & 1) ? 3 : 1;
     int fd = memfd_create("idx", MFD_CLOEXEC);
-    if (fd < 0)
-        abort();
+    must(fd >= 0);
     if (size > 1 && write(fd, data + 1, size - 1) != (ssize_t) size - 1)
         abort();
     lseek(fd, 0, SEEK_SET);

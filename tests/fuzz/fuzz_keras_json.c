@@ -1,10 +1,6 @@
 /* Fuzz target: a model as Keras' JSON. What is read can be written, and that is read again. */
 #include "nn/file/keras/keras.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,11 +1,6 @@
 /* Fuzz target: the first bytes of a file, as loading a model or weights looks at them. */
 #include "base/kind.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

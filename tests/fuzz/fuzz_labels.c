@@ -1,22 +1,17 @@
 /* --labels: the first byte says what the loss takes; of what is taken each number is finite, and
  * each class one of the names. */
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "agent/data/labels.h"
+#include "tests/fuzz/fuzz.h"
 
 #define PICTURES 3
 #define OUTPUTS 2
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static char *copy_of(const void *text, size_t size)
 {
     char *copy = malloc(size + 1);
-    if (copy == NULL)
-        abort();
+    must(copy != NULL);
     memcpy(copy, text, size);
     return copy;
 }
@@ -25,8 +20,7 @@ static hpct_dataset *new_dataset(void)
 {
     static const char *const names[PICTURES] = {"a.png", "b/c.png", "d,\"e\".png"};
     hpct_dataset *dataset = calloc(1, sizeof *dataset);
-    if (dataset == NULL)
-        abort();
+    must(dataset != NULL);
     dataset->format = &hpct_data_format_folder;
     dataset->options.unlabelled = true;
     dataset->size = PICTURES;
@@ -44,8 +38,7 @@ static hpct_dataset *new_dataset(void)
 static void check(const hpct_dataset *dataset)
 {
     for (int i = 0; i < PICTURES * dataset->num_targets; i++) {
-        if (!isfinite(dataset->targets[i]))
-            abort();
+        must(isfinite(dataset->targets[i]));
     }
     for (int i = 0; i < PICTURES; i++) {
         if (dataset->labels[i] < 0 || dataset->labels[i] >= dataset->num_classes)

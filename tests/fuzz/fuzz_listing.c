@@ -1,12 +1,7 @@
 /* Names of pictures and folders, a line each: what is a split, what a class. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/data/listing.h"
 #include "agent/data/unlabelled.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 /* The names as a listing. */
 static hpct_data_listing list(const uint8_t *data, size_t size)
@@ -17,8 +12,7 @@ static hpct_data_listing list(const uint8_t *data, size_t size)
         while (end < size && data[end] != '\n' && data[end] != '\0')
             end++;
         char *name = strndup((const char *) data + at, end - at);
-        if (name == NULL)
-            abort();
+        must(name != NULL);
         if (name[0] != '/' && strstr(name, "//") == NULL) /* as no archive's names are taken */
             hpct_data_listing_add(&listing, name, 0, 0);
         free(name);

@@ -2,11 +2,7 @@
 #include "agent/results/live_report.h"
 #include "agent/results/metrics_file.h"
 #include "agent/top/screen.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 /* Only printable ASCII and line feeds reach the terminal. */
 static void draw(const hpct_results_live_report *report, int width, int height)
@@ -39,8 +35,7 @@ static void write_again(const hpct_results_live_report *report)
         abort();
     free(text);
     free(twice);
-    if (hpct_results_metrics_file_format(&text, &again, "auto") != HPCT_OK)
-        abort();
+    must(hpct_results_metrics_file_format(&text, &again, "auto") == HPCT_OK);
     free(text);
     hpct_results_live_report_free(&again);
 }

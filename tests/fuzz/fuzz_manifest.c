@@ -3,12 +3,9 @@
 #include "agent/checkpoint/holder.h"
 #include "agent/checkpoint/manifest.h"
 #include "base/digest.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What parsing promises, and that the same comes back from what is written of it. */
 static void look(hpct_ckpt_manifest *manifest)

@@ -1,11 +1,6 @@
 /* What check reads of /proc and of cgroups: the text as each of the files, and its lines. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/rank/node_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void take_files(const char *text)
 {
@@ -29,8 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1), *rest = NULL;
     bool unified;
-    if (text == NULL)
-        abort();
+    must(text != NULL);
     if (size > 0)
         memcpy(text, data, size);
     text[size] = '\0';

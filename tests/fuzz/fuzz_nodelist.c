@@ -1,11 +1,6 @@
 /* Host lists: any text is expanded within bounds or refused with a message. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cluster/nodelist.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

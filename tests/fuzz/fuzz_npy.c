@@ -1,10 +1,6 @@
 /* The text of an .npy header, alone: inside a zip a checksum keeps most changes away from it. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "agent/data/npy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -21,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t bytes = (uint64_t) header.item_size;
     for (int i = 0; i < header.rank; i++)
         bytes *= header.sizes[i];
-    if (bytes != header.bytes)
-        abort();
+    must(bytes == header.bytes);
     return 0;
 }

@@ -1,18 +1,13 @@
 /* .npz archives, read from memory. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "agent/data/npz.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hpct_dataset dataset = {0};
     volatile int sum = 0;
     struct archive *archive = hpct_data_npz_new_reader();
-    if (archive == NULL)
-        abort();
+    must(archive != NULL);
     if (archive_read_open_memory(archive, data, size) == ARCHIVE_OK &&
         hpct_data_npz_read(&dataset, archive, "input", HPCT_TRAIN) == HPCT_OK) {
         for (size_t i = 0; i < dataset.size * dataset.elements; i++)

@@ -1,11 +1,6 @@
 /* Option values: the first byte says of which option. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "spank/options.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static bool leads_out(const char *path)
 {
@@ -40,8 +35,7 @@ static void check_stage(const char *text)
     hpct_spec_stage_list list;
     if (hpct_spec_stage_list_parse(text, &list) != HPCT_OK)
         return;
-    if (list.count < 1)
-        abort();
+    must(list.count >= 1);
     for (int i = 0; i < list.count; i++) {
         const char *dst = list.entries[i].dst;
         if (*dst == '\0' || strstr(dst, "//") != NULL || leads_out(dst))

@@ -2,13 +2,9 @@
  * many bytes of data, and the header of such a part. */
 #include "agent/checkpoint/part.h"
 #include "agent/checkpoint/tensors.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #define MOST_PARTS 4
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Every row of every tensor is in one slice, within its part's data. */
 static void look(const hpct_ckpt_tensors *tensors, const uint64_t *bytes)

@@ -1,11 +1,7 @@
 /* Pickled batches of CIFAR: what is accepted has a label for each picture. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "agent/data/cifar.h"
 #include "agent/data/pickle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,10 +1,6 @@
 /* Encoded pictures: what is accepted has all of its pixels. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "agent/data/picture.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

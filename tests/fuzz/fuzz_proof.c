@@ -1,18 +1,13 @@
 /* The handshake of a connection, in both roles, where the other end says anything at all; with or
  * without the key, which the first byte tells: no more than the message that is due is believed. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/auth/mac.h"
 #include "base/auth/proof.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MAC_AT (HPCT_AUTH_PROOF_HELLO - HPCT_AUTH_MAC_BYTES)
 
 static const hpct_auth_key key = {{1, 2, 3}};
 static const hpct_auth auth = {.key = &key, .run = "42.0"};
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* As who has the key would: the HMAC of what is there. */
 static void sign(uint8_t hello[HPCT_AUTH_PROOF_HELLO])
@@ -20,8 +15,7 @@ static void sign(uint8_t hello[HPCT_AUTH_PROOF_HELLO])
     uint8_t text[16 + HPCT_AUTH_PROOF_RUN + MAC_AT] = "hpc-train HELLO";
     memcpy(text + 16, auth.run, HPCT_AUTH_PROOF_RUN);
     memcpy(text + 16 + HPCT_AUTH_PROOF_RUN, hello, MAC_AT);
-    if (!hpct_auth_mac_make(hello + MAC_AT, &key, text, sizeof text))
-        abort();
+    must(hpct_auth_mac_make(hello + MAC_AT, &key, text, sizeof text));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,14 +1,10 @@
 /* The messages of parameter servers: what is accepted is terminated, printable, within bounds, with
  * a finite learning rate and times, and encodes to the same again. */
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "agent/ps/message.h"
 #include "agent/ps/schedule.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static int is_text(const char *text, size_t size)
 {
@@ -38,8 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hpct_auth_seal_add(out, sealed, AT_TAG);
     hpct_auth_seal_add(out, sealed + AT_TAG + HPCT_AUTH_SEAL_TAG,
                        sizeof sealed - AT_TAG - HPCT_AUTH_SEAL_TAG);
-    if (!hpct_auth_seal_end(out, sealed + AT_TAG))
-        abort();
+    must(hpct_auth_seal_end(out, sealed + AT_TAG));
     if (!hpct_ps_message_decode(&message, sealed, in))
         return 0;
     if (!is_text(message.node, sizeof message.node) || !is_text(message.text, sizeof message.text))
@@ -60,7 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memset(again + AT_TAG, 0, HPCT_AUTH_SEAL_TAG);
     memset(third + AT_TAG, 0, HPCT_AUTH_SEAL_TAG);
-    if (memcmp(again, third, sizeof again) != 0)
-        abort();
+    must(memcmp(again, third, sizeof again) == 0);
     return 0;
 }

@@ -1,19 +1,14 @@
 /* A file of learning rates: what is taken of it rises by epoch, and is positive. */
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "agent/train/rate_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = strndup((const char *) data, size);
     hpct_train_rate_file file;
-    if (text == NULL)
-        abort();
+    must(text != NULL);
     if (hpct_train_rate_file_parse(&file, text, "rates") == HPCT_OK) {
         for (size_t i = 0; i < file.count; i++) {
             const hpct_train_rate_line *line = &file.lines[i];

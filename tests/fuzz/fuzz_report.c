@@ -1,17 +1,12 @@
 /* Fuzz target: the files that `hpc-train report` reads, and what it writes of them. */
 #include "agent/report/content.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 /* What the readers promise. */
 static void look(const hpct_report_run *run)
 {
     for (size_t i = 1; i < run->num_points; i++) {
-        if (run->points[i].epoch <= run->points[i - 1].epoch)
-            abort();
+        must(run->points[i].epoch > run->points[i - 1].epoch);
     }
     for (size_t i = 1; i < run->num_steps; i++) {
         const hpct_report_point *a = &run->steps[i - 1], *b = &run->steps[i];

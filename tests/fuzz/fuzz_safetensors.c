@@ -1,11 +1,7 @@
 /* Fuzz target: the header of a safetensors file, as loading weights reads it: u64 length, JSON,
  * data. */
 #include "nn/file/safetensors.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -26,8 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         at = index.entries[i].end;
     }
-    if (at != rest)
-        abort();
+    must(at == rest);
     hpct_weights_st_free(&index);
     return 0;
 }

@@ -1,15 +1,10 @@
 /* The arguments of the line in plugstack.conf, with blanks between them: what is accepted is what
  * root may use, the rest is refused with a message. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/status.h"
 #include "spank/settings.h"
+#include "tests/fuzz/fuzz.h"
 
 #define MAX_ARGUMENTS 16
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_path(const char *path)
 {

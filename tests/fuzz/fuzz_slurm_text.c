@@ -1,14 +1,9 @@
 /* What launch reads of srun, scontrol and sinfo, line by line and as a whole. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/launch/nodes.h"
 #include "agent/launch/srun_line.h"
 #include "agent/launch/step_facts.h"
 #include "agent/launch/variables.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void take_line(const char *line)
 {
@@ -30,8 +25,7 @@ static void take_layout(const char *text)
 {
     hpct_launch_step_facts facts = {.tasks = 5};
     char *copy = strdup(text);
-    if (copy == NULL)
-        abort();
+    must(copy != NULL);
     if (hpct_launch_step_facts_parse_layout(copy, &facts)) {
         for (int task = 0; task < facts.tasks; task++) {
             if (facts.hosts[task] == NULL || facts.hosts[task][0] == '\0')
@@ -46,8 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = strndup((const char *) data, size), *rest = NULL;
     hpct_launch_step_facts facts;
-    if (text == NULL)
-        abort();
+    must(text != NULL);
     if (hpct_launch_step_facts_parse(text, 12, &facts) &&
         (facts.id[0] == '\0' || facts.nodes < 1 || facts.tasks < facts.nodes))
         abort();

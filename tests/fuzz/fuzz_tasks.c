@@ -1,13 +1,8 @@
 /* Tasks per node, distributions, port lists: the short strings of SLURM_*. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cluster/layout.h"
 #include "base/cluster/ports.h"
 #include "base/cluster/tasks.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check_layout(const int *tasks, int nodes, const char *distribution)
 {
@@ -19,8 +14,7 @@ static void check_layout(const int *tasks, int nodes, const char *distribution)
     long sum = 0;
     for (int node = 0; node < nodes; node++)
         sum += tasks[node];
-    if (layout.size != sum)
-        abort();
+    must(layout.size == sum);
     for (int rank = 0; rank < layout.size; rank++) {
         if (layout.node[rank] < 0 || layout.node[rank] >= nodes ||
             layout.local[rank] >= tasks[layout.node[rank]])

@@ -1,13 +1,9 @@
 /* Fuzz target: tensors of a safetensors file as those of a state_dict of torchvision. Each line is
  * a tensor: its name, and sizes after blanks. */
 #include "nn/file/torchvision.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #define MAX_ENTRIES 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_line(char *line, hpct_weights_st_entry *entry)
 {

@@ -1,12 +1,10 @@
 /* Fuzz target: weights in Keras' HDF5 files, of a small model. libhdf5 crashes on some of them, in
  * the child process that reads them: the caller goes on, with all weights of a layer or none. */
 #include "nn/file/keras/weights_h5.h"
+#include "tests/fuzz/fuzz.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The model whose weights the corpus holds. */
 static hpct_model *make_model(void)

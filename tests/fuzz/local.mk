@@ -6,9 +6,8 @@ else
 check_LTLIBRARIES += tests/fuzz/libdriver.la
 fuzz_driver = tests/fuzz/libdriver.la
 endif
-tests/fuzz/fuzz_%: private test_helpers = # these have a `main`, too
+tests/fuzz/%: private test_helpers = # these have a `main`, too
 tests_fuzz_libdriver_la_SOURCES = tests/fuzz/driver.c
-EXTRA_DIST += tests/fuzz/corpus
 
 fuzz_targets += tests/fuzz/fuzz_broadcast tests/fuzz/fuzz_cifar tests/fuzz/fuzz_class_weights tests/fuzz/fuzz_cluster \
 	tests/fuzz/fuzz_config tests/fuzz/fuzz_frame tests/fuzz/fuzz_idx tests/fuzz/fuzz_keras_json tests/fuzz/fuzz_kind \

@@ -14,12 +14,3 @@ long_peer_tests = tests/peers/examples.t tests/peers/guide.t tests/peers/nn_cifa
 long_tests += $(long_peer_tests)
 scaled_tests += tests/peers/callbacks.t tests/peers/nn_files.t tests/peers/nn_optimizers.t tests/peers/onnx.t \
 	tests/peers/torchvision.t
-EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/data.t tests/peers/peers.h \
-	tests/peers/applications.py tests/peers/augment.py tests/peers/builtin_models.py tests/peers/callbacks.py \
-	tests/peers/checkpoint.py tests/peers/cifar.py tests/peers/data_peers.py tests/peers/freeze.py \
-	tests/peers/from_python.py tests/peers/guide.py tests/peers/keras_models.py tests/peers/labels.py \
-	tests/peers/metrics_file.py tests/peers/nn_bf16.py tests/peers/nn_cifar.py tests/peers/nn_files.py \
-	tests/peers/nn_keras.py tests/peers/nn_layers.py tests/peers/nn_models.py tests/peers/nn_optimizers.py \
-	tests/peers/nn_torch.py tests/peers/onnx_models.py tests/peers/parameter_server.py tests/peers/refused.py \
-	tests/peers/regularizers.py tests/peers/scores.py tests/peers/tensorboard_events.py tests/peers/tensors.py \
-	tests/peers/tf_config.py tests/peers/torch_gloo.py tests/peers/torchvision_models.py tests/peers/transfer.py

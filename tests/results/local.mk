@@ -2,7 +2,6 @@
 results_tests = tests/results/best.t tests/results/checkpoint_faults.t tests/results/checkpoints.t \
 	tests/results/continues.t tests/results/control.t tests/results/cuts.t tests/results/export.t tests/results/faults.t tests/results/hints.t tests/results/labels.t tests/results/outputs.t tests/results/predict.t \
 	tests/results/report.t tests/results/run_folder.t tests/results/validation_split.t
-EXTRA_DIST += $(results_tests) tests/results/lib.sh tests/results/report.py tests/results/sweep.sh
 scaled_tests += tests/results/checkpoint_faults.t tests/results/cuts.t tests/results/faults.t
 check_PROGRAMS += tests/results/called
 tests_results_called_LDADD = libhpctrain.la

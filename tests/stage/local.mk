@@ -1,7 +1,6 @@
 # tests/stage/: hpc-train-stage as a command, without a cluster.
 stage_tests = tests/stage/collisions.t tests/stage/edges.t tests/stage/extract.t tests/stage/faults.t tests/stage/out.t \
 	tests/stage/signals.t tests/stage/stage.t
-EXTRA_DIST += $(stage_tests)
 
 # One thing goes wrong in each run of hpc-train-stage.
 # With HPC_TRAIN_LONG the folders are on a disk (folder_in_memory).
@@ -10,7 +9,6 @@ scaled_tests += tests/stage/faults.t tests/stage/signals.t tests/stage/collision
 check_PROGRAMS += tests/stage/faults
 check_LTLIBRARIES += tests/stage/fault.la
 tests_stage_fault_la_LDFLAGS = $(test_module)
-EXTRA_DIST += tests/stage/fault.h
 tests_stage_faults_LDADD =
 
 # File systems without what local ones have.

@@ -17,6 +17,4 @@ strategy_tests = tests/strategy/augment.t tests/strategy/auto.t \
 	tests/strategy/standstill.t \
 	tests/strategy/tcp.t
 scaled_tests += $(strategy_tests)
-EXTRA_DIST += $(strategy_tests) tests/fixtures/checkpoints tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh \
-	tests/strategy/ranks.sh tests/strategy/residual.json tests/strategy/wide.json tests/strategy/timeline.py
 check_PROGRAMS += tests/strategy/compare_weights

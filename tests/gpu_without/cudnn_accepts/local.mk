@@ -1,9 +1,5 @@
 # cuDNN itself, asked on described devices whether it has engines for every graph of a training step. The module's files
 # are in these programs; a description is in place of a device's handle.
-cudnn_devices = sm_70_v100 sm_75_t4 sm_80_a100 sm_86_a10 sm_89_l4 sm_90_h100 sm_90_h200 sm_100_b200 sm_120_rtx5090
-EXTRA_DIST += $(cudnn_devices:%=tests/fixtures/gpu/cudnn/%.json) tests/gpu_without/cudnn_accepts/write \
-	tests/gpu_without/kernels/architectures.sh tests/gpu_without/kernels/resources tests/gpu_without/kernels/resources.awk \
-	tests/gpu_without/kernels/resources.t tests/gpu_without/kernels/resources_table.awk
 if HAVE_CUDA
 if HAVE_CMOCKA
 unit_tests += tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gpu_without/libraries/test_cudnn_plans
@@ -12,7 +8,7 @@ endif
 build_tests += tests/gpu_without/kernels/resources.t
 scaled_tests += tests/gpu_without/kernels/resources.t
 endif
-described_gpu = tests/gpu_without/libraries/described_gpu.c tests/gpu_without/libraries/described_gpu.h tests/unit/unit.h
+described_gpu = tests/gpu_without/libraries/described_gpu.c
 described_gpu_cppflags = $(cuda_on_host_cppflags) $(JANSSON_CFLAGS)
 described_gpu_wraps = -Wl,--wrap=cudaMemGetInfo -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_cuda_conv_take_small \
 	-Wl,--wrap=hpct_dnn_find -Wl,--wrap=hpct_dnn_propose -Wl,--wrap=hpct_cuda_self_test_open -Wl,--wrap=hpct_cuda_self_test_run -Wl,--wrap=hpct_cuda_tune_choices \
@@ -20,11 +16,8 @@ described_gpu_wraps = -Wl,--wrap=cudaMemGetInfo -Wl,--wrap=cudnnBackendSetAttrib
 described_gpu_libs = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) $(cuda_kernels:.cu=.lo) nn/libnn.la $(CMOCKA_LIBS) \
 	$(JANSSON_LIBS) $(CUDA_LIBS) -lstdc++ -lm
 
-tests_gpu_without_cudnn_accepts_test_cudnn_accepts_SOURCES = \
-	tests/gpu_without/cudnn_accepts/code.c tests/gpu_without/cudnn_accepts/code.h \
-	tests/gpu_without/cudnn_accepts/graphs.c tests/gpu_without/cudnn_accepts/graphs.h \
-	tests/gpu_without/cudnn_accepts/models.c tests/gpu_without/cudnn_accepts/models.h \
-	tests/gpu_without/cudnn_accepts/table.c tests/gpu_without/cudnn_accepts/table.h \
+tests_gpu_without_cudnn_accepts_test_cudnn_accepts_SOURCES = tests/gpu_without/cudnn_accepts/code.c \
+	tests/gpu_without/cudnn_accepts/graphs.c tests/gpu_without/cudnn_accepts/models.c tests/gpu_without/cudnn_accepts/table.c \
 	tests/gpu_without/cudnn_accepts/test_cudnn_accepts.c $(described_gpu)
 tests_gpu_without_cudnn_accepts_test_cudnn_accepts_CPPFLAGS = $(described_gpu_cppflags) -D_GNU_SOURCE
 tests_gpu_without_cudnn_accepts_test_cudnn_accepts_LDFLAGS = $(described_gpu_wraps)

@@ -12,9 +12,6 @@ emulated_sources = \
 	tests/gpu_without/machine/nccl.cc \
 	tests/gpu_without/machine/runtime.cc \
 	tests/gpu_without/machine/streams.cc
-EXTRA_DIST += $(device_tests) tests/gpu_without/machine/chance.t tests/gpu_without/machine/lib.sh tests/gpu_without/machine/traffic $(emulated_sources) \
-	tests/gpu_without/machine/dnn.h tests/gpu_without/machine/machine.h tests/gpu_without/machine/numbers.h \
-	tests/gpu_without/machine/streams.h
 kernels_on_host = tests/gpu_without/kernels/cuda_kernels_on_host.lo tests/gpu_without/kernels/cuda_norms_on_host.lo
 # What is compiled with a call before each access (tests/gpu_without/kernels/cuda_watch.h), and traps where a pack is not aligned, as on
 # a GPU, or an index is behind an array's end.

@@ -29,8 +29,6 @@ rank_tests += tests/unit/agent/train/fit_ranks.t tests/unit/agent/cost/batch.t \
 	tests/unit/agent/strategy/norm_ranks.t tests/unit/agent/comm/reduce_ranks.t
 endif
 scaled_tests += tests/unit/agent/checkpoint/test_kills
-EXTRA_DIST += tests/unit/agent/train/fit_ranks.t tests/unit/agent/cost/batch.t tests/unit/agent/strategy/norm_ranks.t \
-	tests/unit/agent/comm/reduce_ranks.t
 
 # What the memory has to offer, and what time it is, is told by the test.
 tests_unit_agent_cost_test_batch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_memory_share_now
@@ -40,6 +38,6 @@ tests_unit_agent_strategy_gradients_test_compress_LDFLAGS = $(AM_LDFLAGS) $(coun
 tests_unit_agent_strategy_replicas_test_replicas_LDFLAGS = $(AM_LDFLAGS) $(count_allocations)
 
 # What stands for CUDA and NCCL.
-recorder = tests/gpu_without/libraries/recorder.c tests/gpu_without/libraries/recorder.h
+recorder = tests/gpu_without/libraries/recorder.c
 tests_gpu_without_libraries_test_nccl_SOURCES = tests/gpu_without/libraries/test_nccl.c $(recorder)
 tests_gpu_without_libraries_test_nccl_agreement_SOURCES = tests/gpu_without/libraries/test_nccl_agreement.c $(recorder)

@@ -21,7 +21,6 @@ scale_tests += tests/unit/nn/backend/cpu/isa.t
 long_tests += tests/unit/nn/backend/cpu/products.t
 scaled_tests += tests/unit/nn/file/test_torchvision tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage
 endif
-EXTRA_DIST += tests/unit/nn/backend/cpu/isa.t tests/unit/nn/backend/cpu/products.t
 
 # The reference in double precision, for numerical gradients.
 tests_unit_nn_backend_ref_libref64_la_SOURCES = $(nn_ref_kernels)

@@ -48,6 +48,3 @@ tests_unit_spank_test_tmpdir_LDADD = $(spank_test_libs)
 check_LTLIBRARIES += tests/gpu_without/libraries/libnvidia-ml.la
 tests_gpu_without_libraries_libnvidia_ml_la_SOURCES = tests/gpu_without/libraries/fake_nvml.c
 tests_gpu_without_libraries_libnvidia_ml_la_LDFLAGS = -version-info 1:0:0 -rpath /nowhere
-gpu_machines = workstation1 workstation2 interleaved2 ac922 quad_socket dgx1 dgx_a100 hgx_h100 dgx2 mig_a100
-EXTRA_DIST += tests/fixtures/gpu/make_topology.py \
-	$(gpu_machines:%=tests/fixtures/gpu/%) $(gpu_machines:%=tests/fixtures/gpu/%.xml)
