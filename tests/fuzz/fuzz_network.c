@@ -1,13 +1,8 @@
 /* What nodes and srun tell each other about networks. The first line is the option's value; then,
  * one line each, "n " an interface and "o " the own name of a node, "-" the next node, "d " and "a
  * " what srun answers. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "spank/agree/network_frames.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 #define MOST 4
 
@@ -48,8 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hpct_spec_network wish;
     uint32_t count = 1;
     unsigned changes = 0;
-    if (text == NULL)
-        abort();
+    must(text != NULL);
     if (size > 0)
         memcpy(text, data, size);
     answer.num_addresses = 0;
@@ -63,8 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             else
                 hpct_agree_network_take_report(&nodes[count - 1], &frame);
         }
-        if (answer.num_addresses > MOST)
-            abort();
+        must(answer.num_addresses <= MOST);
         if (hpct_agree_network_choose(&wish, nodes, count, parts, &changes) == HPCT_OK &&
             changes != 0)
             check(count);

@@ -1,20 +1,14 @@
 /* Tar archives of pictures, read from memory, and the classes in their names. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/data/archive.h"
 #include "agent/data/tar.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hpct_data_tar tar = {.memory = 1 << 22};
     volatile int sum = 0;
     struct archive *archive = hpct_data_archive_reader();
-    if (archive == NULL)
-        abort();
+    must(archive != NULL);
     if (archive_read_open_memory(archive, data, size) == ARCHIVE_OK &&
         hpct_data_tar_read(&tar, archive, "input") == HPCT_OK &&
         (tar.web_dataset ||

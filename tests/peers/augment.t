@@ -1,10 +1,7 @@
 #!/usr/bin/env bash
 # Rotation, zoom, translation, contrast, RandAugment, MixUp and CutMix against Keras' own layers. Needs a Python with keras and
 # tensorflow, HPC_TRAIN_PEERS_PYTHON or python3; skipped where there is none.
-python=${HPC_TRAIN_PEERS_PYTHON:-python3}
-export TF_CPP_MIN_LOG_LEVEL=3
-if ! "$python" -c 'import keras, tensorflow' 2>/dev/null; then
-    echo "1..0 # SKIP $python has no tensorflow or no keras"
-    exit 0
-fi
-exec "$python" "$top_srcdir/tests/peers/augment.py" "$top_builddir/tests/peers/augment" 2> >(grep -v -e cuda -e '^WARNING: All log' -e '^[EIW]0000' >&2)
+# shellcheck source=tests/peers/lib.sh
+. "$top_srcdir/tests/peers/lib.sh"
+needs keras tensorflow
+peer augment.py "$top_builddir/tests/peers/augment"

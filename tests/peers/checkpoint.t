@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # Checkpoints read with Python's safetensors package. Needs a Python with it and numpy, HPC_TRAIN_PEERS_PYTHON or python3; skipped
 # where one is missing.
-python=${HPC_TRAIN_PEERS_PYTHON:-python3}
-if ! "$python" -c 'import numpy, safetensors' 2>/dev/null; then
-    echo "1..0 # SKIP $python has no numpy or no safetensors"
-    exit 0
-fi
+# shellcheck source=tests/peers/lib.sh
+. "$top_srcdir/tests/peers/lib.sh"
+needs numpy safetensors
 if [ ! -x "$top_builddir/tests/peers/checkpoint" ]; then
     echo "1..0 # SKIP cmocka is missing: tests/peers/checkpoint is not built"
     exit 0

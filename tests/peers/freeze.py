@@ -12,6 +12,7 @@ import tempfile
 import numpy as np
 import keras
 from keras import layers, optimizers
+from tap import Tap
 
 PICTURES, SIDE, CLASSES, STEPS = 16, 16, 4, 3  # an epoch is one step of all pictures: their order does not matter
 
@@ -96,15 +97,6 @@ def fit(program, folder, ranks, options, name):
 
 def apart(a, b):
     return np.abs(a - b).max() / max(np.abs(b).max(), 1e-30)
-
-
-class Tap:
-    count = failed = 0
-
-    def ok(self, good, text):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {text}", flush=True)
 
 
 def compare(tap, what, model, first, theirs, path, ours, frozen):

@@ -11,6 +11,7 @@ import tempfile
 
 import numpy as np
 import keras
+from tap import Tap
 
 try:
     import tf_keras
@@ -61,15 +62,6 @@ def fit(program, folder, ranks, rate, options):
         values = [json.loads(line) for line in file]
     shutil.rmtree(f"{folder}/log")
     return [v["loss"] for v in values if "loss" in v][:STEPS]
-
-
-class Tap:
-    count = failed = 0
-
-    def ok(self, good, text):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {text}", flush=True)
 
 
 def compare(tap, what, k, model, first, base, theirs, path, ours, close):

@@ -16,6 +16,7 @@ import zlib
 import numpy as np
 import keras
 from keras import layers, losses, optimizers
+from tap import Tap
 
 PICTURES, SIDE, EPOCHS = 24, 12, 3  # an epoch is one step of all pictures: their order does not matter
 RATE, MOMENTUM = 0.05, 0.9
@@ -67,15 +68,6 @@ def run(command):
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} ends with {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
-
-
-class Tap:
-    count = failed = 0
-
-    def ok(self, good, text):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {text}", flush=True)
 
 
 def apart(ours, theirs):

@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
 # bf16 beside Keras' mixed_bfloat16. Needs a Python with keras and tensorflow, HPC_TRAIN_PEERS_PYTHON or python3, and a processor
 # with bf16; skipped elsewhere.
-python=${HPC_TRAIN_PEERS_PYTHON:-python3}
-export TF_CPP_MIN_LOG_LEVEL=3
-if ! "$python" -c 'import keras, tensorflow' 2>/dev/null; then
-    echo "1..0 # SKIP $python has no keras or no tensorflow"
-    exit 0
-fi
+# shellcheck source=tests/peers/lib.sh
+. "$top_srcdir/tests/peers/lib.sh"
+needs keras tensorflow
 if ! why=$("$top_builddir/hpc-train" summary --model mnist-cnn --precision bf16 2>&1 >/dev/null); then
     echo "1..0 # SKIP $why"
     exit 0

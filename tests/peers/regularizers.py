@@ -12,6 +12,7 @@ import tempfile
 import numpy as np
 import keras
 from keras import layers, optimizers, regularizers
+from tap import Tap
 
 PICTURES, SIDE, CLASSES, STEPS = 16, 12, 4, 4  # an epoch is one step of all pictures: their order does not matter
 L1, L2, L1L2 = regularizers.L1, regularizers.L2, regularizers.L1L2
@@ -84,15 +85,6 @@ def apart(a, b):
 
 def off(ours, theirs):
     return max(abs(a / b - 1) for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else 9
-
-
-class Tap:
-    count = failed = 0
-
-    def ok(self, good, text):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {text}", flush=True)
 
 
 def settings_of(model):

@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import cifar
+from tap import Tap
 
 SIDE, BATCH, SEED, WINDOW = 64, 64, 3, 50
 HALF, CLASSES = 5, 10
@@ -89,15 +90,6 @@ def windows(curve):
 def tell(name, curve, test):
     rows = " ".join(f"{loss:.3f}/{accuracy:.3f}" for loss, accuracy in windows(curve))
     print(f"# {name}: {rows}; test {test[0]:.4f}/{test[1]:.4f}", flush=True)
-
-
-class Tap:
-    count = failed = 0
-
-    def ok(self, good, text):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {text}", flush=True)
 
 
 def compare_frozen(tap, mine, keras_run):

@@ -96,7 +96,6 @@ static int report(int device, hpct_precision precision)
 /* None is left to the direct kernels, which are slow. */
 static void every_graph_has_engines(void **state)
 {
-    (void) state;
     int last = 0;
     if (ask_all() != HPCT_OK)
         fail_msg("%s", hpct_last_error());
@@ -110,7 +109,6 @@ static void every_graph_has_engines(void **state)
 /* Of each kind there are graphs, and engines are named for them. */
 static void every_kind_is_asked(void **state)
 {
-    (void) state;
     int kinds[ACCEPTS_KINDS] = {0}, uneven = 0;
     for (int i = 0; i < accepts_num_graphs; i++) {
         const accepts_graph *g = &accepts_graphs[i];
@@ -141,7 +139,6 @@ static hpct_status ask_refused(hpct_dnn_plan **plan)
 
 static void a_refusal_is_heard(void **state)
 {
-    (void) state;
     const int device = 5; /* an H100 */
     hpct_cuda_choices *choices = NULL;
     hpct_dnn_plan *plan = NULL;
@@ -201,7 +198,6 @@ static bool is_of_this_cudnn(const char *document)
 /* All tables, or the lines of two devices. */
 static void the_document_has_these_tables(void **state)
 {
-    (void) state;
     char *document = read_document();
     if (is_short() || !is_of_this_cudnn(document)) {
         print_message("# doc/gpu-graphs.md is of another cuDNN, or of more models\n");
@@ -225,7 +221,6 @@ static void the_document_has_these_tables(void **state)
 
 static void cubins_are_counted(void **state)
 {
-    (void) state;
     const struct {
         uint32_t magic;
         uint16_t version, header_bytes;
@@ -250,7 +245,6 @@ static void cubins_are_counted(void **state)
 
 static void skips(void **state)
 {
-    (void) state;
     print_message("# cuDNN takes descriptions of devices from 9.11 on\n");
     skip();
 }

@@ -37,7 +37,6 @@ TEST(copies_are_rounded)
 {
     static hpct_backend_param_copy copies[NUM];
     size_t floats = 0, at = 0;
-    (void) state;
     for (int i = 0; i < NUM; i++)
         floats += room_of(i);
     float *from = aligned_alloc(64, floats * sizeof *from);

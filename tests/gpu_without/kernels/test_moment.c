@@ -43,7 +43,6 @@ static void drop(uint64_t seed, int64_t step, int64_t first, float *dst)
 TEST(draws_are_those_of_the_moment)
 {
     float called[COUNT], replayed[COUNT], other[COUNT];
-    (void) state;
     drop(5, 3, 2, called);
     drop(5, 4, 2, other);
     assert_memory_not_equal(called, other, sizeof called);
@@ -100,7 +99,6 @@ static void update(hpct_optimizer_kind kind, float rate, float bias_1, float bia
 TEST(rates_are_those_of_the_moment)
 {
     static arenas called, replayed, other;
-    (void) state;
     for (int kind = 0; kind < HPCT_OPTIMIZER_KINDS; kind++) {
         update((hpct_optimizer_kind) kind, 0.3F, 0.7F, 0.8F, &other, false);
         update((hpct_optimizer_kind) kind, 0.1F, 0.19F, 0.02F, &called, false);

@@ -135,7 +135,6 @@ static int count_sums(const hpct_model *model)
 TEST(an_add_normalizes)
 {
     static const int widths[] = {3, 8, 16, 40};
-    (void) state;
     for (int way = 0; way < 8; way++) {
         bool both = (way & 1) != 0, first = (way & 2) != 0, relu = (way & 4) != 0;
         int side = pick(1, 7), channels = widths[pick(0, 3)];
@@ -216,7 +215,6 @@ TEST(equal_replicas_have_the_same_statistics)
 {
     static float src[ROWS * CHANNELS], alone[ROWS * CHANNELS], together[ROWS * CHANNELS];
     float moving[2][2 * CHANNELS];
-    (void) state;
     for (int i = 0; i < ROWS * CHANNELS; i++)
         src[i] = hpct_graph_uniform(3, 1, (uint64_t) i) + (float) (i % CHANNELS) / 4;
     normalize_rows(src, false, alone, moving[0]);
@@ -232,7 +230,6 @@ TEST(equal_replicas_have_the_same_statistics)
 TEST(many_parts_are_joined)
 {
     enum { CELLS = 4, PARTS = 150, MANY = PARTS * 1024 + 77 };
-    (void) state;
     float *src = malloc(sizeof(float) * CELLS * MANY), moving[2][CELLS] = {0}, notes[4][CELLS],
           rows;
     float *partial = calloc((size_t) PARTS * 4 / 3 * 2 * CELLS, sizeof *partial);
@@ -326,7 +323,6 @@ TEST(normalizations_between_convolutions_match)
 {
     static const int widths[] = {3, 8, 19};
     hpct_backend other = cuda_backend_on_host;
-    (void) state;
     other.make_op = make_op;
     other.fuses = fuse_norms;
     int ways = unit_cases(30) < 12 ? unit_cases(30) : 12;
@@ -364,7 +360,6 @@ TEST(replicas_without_samples_know_the_bias)
 {
     hpct_backend other = cuda_backend_on_host;
     hpct_model *model = deep_model(8, true, true);
-    (void) state;
     other.make_op = make_op;
     other.fuses = leave_biases;
     build(model, &other);

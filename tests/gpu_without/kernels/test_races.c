@@ -52,7 +52,6 @@ TEST(traps)
 {
     const race_case cases[] = {RACE_UNALIGNED, RACE_BEHIND};
     int status;
-    (void) state;
     for (int i = 0; i < 2; i++) {
         pid_t child = fork();
         if (child == 0) {

@@ -120,7 +120,6 @@ static void draw_axis(int kernel, int dilation, int stride, bool same, int *in, 
 /* Channels that no vector divides, groups, strides, holes, paddings that differ. */
 static void drawn_convolutions_have_engines(void **state)
 {
-    (void) state;
     const int cases = unit_cases(15), batch_size = 32;
     open_device("");
     for (int i = 0; i < cases; i++) {
@@ -208,7 +207,6 @@ static void keep_others(void)
  * made but of what is taken. Others are looked for anew. */
 static void choices_are_made_again(void **state)
 {
-    (void) state;
     char path[] = "/tmp/hpct-dnn-XXXXXX";
     int file = mkstemp(path), count;
     assert_true(file >= 0);
@@ -237,7 +235,6 @@ static void choices_are_made_again(void **state)
 
 static void skips(void **state)
 {
-    (void) state;
     print_message("# cuDNN takes descriptions of devices from 9.11 on\n");
     skip();
 }

@@ -75,9 +75,8 @@ static void close_all(hpct_comm *comm, float *data)
 
 /* ---- opening and leaving ---- */
 
-static void opening_waits_for_the_others(void **state)
+TEST(opening_waits_for_the_others)
 {
-    (void) state;
     recorder_reset(4);
     recorder.busy = 3;
     hpct_comm *comm = open_ranks(4, 2);
@@ -89,9 +88,8 @@ static void opening_waits_for_the_others(void **state)
     assert_int_equal(recorder_live(), 0);
 }
 
-static void who_does_not_come_is_given_up(void **state)
+TEST(who_does_not_come_is_given_up)
 {
-    (void) state;
     hpct_comm *comm = NULL;
     hpct_nccl_options options = {
         .calls = &recorder_calls, .rank = 0, .size = 3, .id = {7}, .seconds = 1};
@@ -104,9 +102,8 @@ static void who_does_not_come_is_given_up(void **state)
     assert_int_equal(recorder_aborts(), 1);
 }
 
-static void a_lost_peer_fails_the_opening(void **state)
+TEST(a_lost_peer_fails_the_opening)
 {
-    (void) state;
     hpct_comm *comm = NULL;
     hpct_nccl_options options = {
         .calls = &recorder_calls, .rank = 1, .size = 2, .id = {7}, .seconds = 1};
@@ -120,9 +117,8 @@ static void a_lost_peer_fails_the_opening(void **state)
 
 /* ---- reductions ---- */
 
-static void a_reduction_lies_between_events(void **state)
+TEST(a_reduction_lies_between_events)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 0);
     float *data = on_device(19);
     hpct_comm_reduction *r =
@@ -149,9 +145,8 @@ static void a_reduction_lies_between_events(void **state)
 
 /* What a recording has of a reduction is in it before what comes behind, and nobody asks an event
  * of it whether it is over. */
-static void a_recorded_reduction_is_whole_at_once(void **state)
+TEST(a_recorded_reduction_is_whole_at_once)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 0);
     float *data = on_device(16);
     hpct_comm_reduction *r = prepared(
@@ -173,9 +168,8 @@ static void a_recorded_reduction_is_whole_at_once(void **state)
     close_all(comm, data);
 }
 
-static void buckets_go_in_the_order_of_starts(void **state)
+TEST(buckets_go_in_the_order_of_starts)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 1);
     float *data = on_device(64);
     hpct_comm_reduction *r[3];
@@ -200,9 +194,8 @@ static void buckets_go_in_the_order_of_starts(void **state)
     close_all(comm, data);
 }
 
-static void sixteen_bits_but_for_exact_numbers(void **state)
+TEST(sixteen_bits_but_for_exact_numbers)
 {
-    (void) state;
     const hpct_wire wires[] = {HPCT_WIRE_BF16, HPCT_WIRE_FP16};
     const char *const names[] = {"bf16", "fp16"};
     for (int i = 0; i < 2; i++) {
@@ -226,9 +219,8 @@ static void sixteen_bits_but_for_exact_numbers(void **state)
     }
 }
 
-static void sums_alone_and_nothing_at_all(void **state)
+TEST(sums_alone_and_nothing_at_all)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 0);
     float *data = on_device(4);
     hpct_comm_reduction *sums = prepared(
@@ -248,9 +240,8 @@ static void sums_alone_and_nothing_at_all(void **state)
 }
 
 /* Five ranks on two nodes: the first two of each own a half. */
-static void nodes_add_up_first(void **state)
+TEST(nodes_add_up_first)
 {
-    (void) state;
     const int groups[] = {3, 3, 3, 8, 8};
     static const char *const expected[] = {
         /* rank 0 */
@@ -292,9 +283,8 @@ static void nodes_add_up_first(void **state)
     }
 }
 
-static void too_little_memory_is_said(void **state)
+TEST(too_little_memory_is_said)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 0);
     float *data = on_device(64);
     hpct_comm_reduction *r = NULL;
@@ -309,9 +299,8 @@ static void too_little_memory_is_said(void **state)
 
 /* ---- data in host memory ---- */
 
-static void host_data_goes_through_the_device(void **state)
+TEST(host_data_goes_through_the_device)
 {
-    (void) state;
     const size_t count = (5 << 20) / sizeof(float); /* more than fits at once */
     hpct_comm *comm = begin(3, 1);
     float *data = malloc(count * sizeof *data);
@@ -341,9 +330,8 @@ static void host_data_goes_through_the_device(void **state)
     close_all(comm, NULL);
 }
 
-static void device_data_stays_there(void **state)
+TEST(device_data_stays_there)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 1);
     float *data = on_device(24);
     recorder_take();
@@ -359,9 +347,8 @@ static void device_data_stays_there(void **state)
     close_all(comm, data);
 }
 
-static void reductions_of_host_data_come_back(void **state)
+TEST(reductions_of_host_data_come_back)
 {
-    (void) state;
     float data[12];
     hpct_comm *comm = begin(2, 0);
     hpct_comm_reduction *r =
@@ -386,9 +373,8 @@ static void reductions_of_host_data_come_back(void **state)
 
 /* ---- streams, split ---- */
 
-static void each_direction_has_a_stream(void **state)
+TEST(each_direction_has_a_stream)
 {
-    (void) state;
     hpct_comm *comm = begin(3, 1);
     float *got, *sent;
     recorder_take();
@@ -426,9 +412,8 @@ static void each_direction_has_a_stream(void **state)
 }
 
 /* NCCL does not allow them to issue at once on one device; sums let messages go first. */
-static void communicators_take_turns(void **state)
+TEST(communicators_take_turns)
 {
-    (void) state;
     hpct_comm *comm = begin(3, 1);
     float *data = on_device(8), *sent;
     hpct_comm_stream *up = stream_of(comm, 2, 1, false), *down = stream_of(comm, 0, 1, false);
@@ -461,9 +446,8 @@ static void communicators_take_turns(void **state)
     close_all(comm, data);
 }
 
-static void parts_share_the_lane_of_the_whole(void **state)
+TEST(parts_share_the_lane_of_the_whole)
 {
-    (void) state;
     hpct_comm *comm = begin(4, 3), *part = NULL;
     float *data = on_device(8);
     recorder_take();
@@ -487,9 +471,8 @@ static void parts_share_the_lane_of_the_whole(void **state)
 
 /* ---- the end by force ---- */
 
-static void the_watch_hears_of_failures(void **state)
+TEST(the_watch_hears_of_failures)
 {
-    (void) state;
     hpct_comm *comm = NULL;
     hpct_nccl_options options = {
         .calls = &recorder_calls, .size = 2, .id = {7}, .seconds = 1, .grace_seconds = 1};
@@ -517,9 +500,8 @@ static void the_watch_hears_of_failures(void **state)
     assert_int_equal(recorder_aborts(), 1); /* not twice */
 }
 
-static void an_abort_that_hangs_is_left_behind(void **state)
+TEST(an_abort_that_hangs_is_left_behind)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 0);
     recorder.abort_hangs = true;
     int64_t began = hpct_now_ms();
@@ -530,9 +512,8 @@ static void an_abort_that_hangs_is_left_behind(void **state)
     assert_int_equal(recorder_aborts(), 1);
 }
 
-static void a_failure_in_a_step_ends_it(void **state)
+TEST(a_failure_in_a_step_ends_it)
 {
-    (void) state;
     hpct_comm *comm = begin(2, 0);
     float *data = on_device(8);
     hpct_comm_reduction *r =
@@ -570,9 +551,8 @@ static void a_failure_in_a_step_ends_it(void **state)
 
 /* ---- staging over another communicator ---- */
 
-static void staging_copies_out_and_back(void **state)
+TEST(staging_copies_out_and_back)
 {
-    (void) state;
     hpct_comm *under = NULL, *comm = NULL;
     recorder_reset(1);
     assert_int_equal(hpct_comm_self_open(&under), HPCT_OK);
@@ -607,31 +587,4 @@ static void staging_copies_out_and_back(void **state)
     comm->ops->release(host);
     comm->ops->release(r);
     close_all(comm, data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening_waits_for_the_others),
-        cmocka_unit_test(who_does_not_come_is_given_up),
-        cmocka_unit_test(a_lost_peer_fails_the_opening),
-        cmocka_unit_test(a_reduction_lies_between_events),
-        cmocka_unit_test(a_recorded_reduction_is_whole_at_once),
-        cmocka_unit_test(buckets_go_in_the_order_of_starts),
-        cmocka_unit_test(sixteen_bits_but_for_exact_numbers),
-        cmocka_unit_test(sums_alone_and_nothing_at_all),
-        cmocka_unit_test(nodes_add_up_first),
-        cmocka_unit_test(too_little_memory_is_said),
-        cmocka_unit_test(host_data_goes_through_the_device),
-        cmocka_unit_test(device_data_stays_there),
-        cmocka_unit_test(reductions_of_host_data_come_back),
-        cmocka_unit_test(each_direction_has_a_stream),
-        cmocka_unit_test(communicators_take_turns),
-        cmocka_unit_test(parts_share_the_lane_of_the_whole),
-        cmocka_unit_test(the_watch_hears_of_failures),
-        cmocka_unit_test(an_abort_that_hangs_is_left_behind),
-        cmocka_unit_test(a_failure_in_a_step_ends_it),
-        cmocka_unit_test(staging_copies_out_and_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

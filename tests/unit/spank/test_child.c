@@ -53,7 +53,7 @@ static hpct_status run(hpct_spank_child child, const char *text)
 
 static const hpct_spank_child patient = {.stall_seconds = 20, .end_signal = SIGKILL};
 
-static void output_is_captured_and_sanitized(void **state)
+TEST(output_is_captured_and_sanitized)
 {
     hpct_spank_child child = patient;
     child.line = keep_line;
@@ -64,7 +64,7 @@ static void output_is_captured_and_sanitized(void **state)
 }
 
 /* Another process of the user's can open its files through /proc and keep them. */
-static void open_descriptors_of_others_do_not_delay(void **state)
+TEST(open_descriptors_of_others_do_not_delay)
 {
     hpct_spank_child child = patient;
     static const char script[] =
@@ -77,7 +77,7 @@ static void open_descriptors_of_others_do_not_delay(void **state)
     assert_int_equal(num_lines, 40);
 }
 
-static void closing_output_does_not_extend_the_timeout(void **state)
+TEST(closing_output_does_not_extend_the_timeout)
 {
     hpct_spank_child child = patient;
     child.limit_seconds = 1;
@@ -90,7 +90,7 @@ static void closing_output_does_not_extend_the_timeout(void **state)
     assert_true(seconds < SOON);
 }
 
-static void stopped_child_is_killed_after_the_timeout(void **state)
+TEST(stopped_child_is_killed_after_the_timeout)
 {
     hpct_spank_child child = patient;
     child.limit_seconds = 1;
@@ -101,7 +101,7 @@ static void stopped_child_is_killed_after_the_timeout(void **state)
     assert_true(seconds < SOON);
 }
 
-static void changed_byte_is_a_heartbeat(void **state)
+TEST(changed_byte_is_a_heartbeat)
 {
     hpct_spank_child child = {.stall_seconds = 5, .end_signal = SIGKILL};
     assert_int_equal(run(child, "for i in 1 2 3 4 5 6 7; do printf . >&3; sleep 1; done; exit 66"),
@@ -109,7 +109,7 @@ static void changed_byte_is_a_heartbeat(void **state)
 }
 
 /* A process that has ended belongs to its tracer until that detaches. */
-static void traced_child_does_not_delay(void **state)
+TEST(traced_child_does_not_delay)
 {
     char name[] = "/tmp/hpc-train-child.XXXXXX", text[256] = "";
     int fd = mkstemp(name), status;
@@ -135,7 +135,7 @@ static void traced_child_does_not_delay(void **state)
     close(fd);
 }
 
-static void descendants_end_with_the_child(void **state)
+TEST(descendants_end_with_the_child)
 {
     char text[256];
     int pids[2] = {0};
@@ -151,18 +151,4 @@ static void descendants_end_with_the_child(void **state)
         assert_int_equal(kill(pids[i], 0), -1);
         assert_int_equal(errno, ESRCH);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(output_is_captured_and_sanitized),
-        cmocka_unit_test(open_descriptors_of_others_do_not_delay),
-        cmocka_unit_test(closing_output_does_not_extend_the_timeout),
-        cmocka_unit_test(stopped_child_is_killed_after_the_timeout),
-        cmocka_unit_test(changed_byte_is_a_heartbeat),
-        cmocka_unit_test(traced_child_does_not_delay),
-        cmocka_unit_test(descendants_end_with_the_child),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,7 +176,7 @@ static bool is_empty(const char *path)
     return count == 2;
 }
 
-static void racing_user_gains_nothing(void **state)
+TEST(racing_user_gains_nothing)
 {
     struct stat folder, file, after;
     int times = place_times(60, 10000), moved = 0;
@@ -231,7 +231,7 @@ static void racing_user_gains_nothing(void **state)
 }
 
 /* A process that does nothing but add files, everywhere, does not keep the directory. */
-static void busy_writer_does_not_prevent_removal(void **state)
+TEST(busy_writer_does_not_prevent_removal)
 {
     if (geteuid() != 0)
         skip();
@@ -271,7 +271,7 @@ static void busy_writer_does_not_prevent_removal(void **state)
 
 /* ---- large trees ----------------------------------------------------------------------------- */
 
-static void deep_trees_are_removed(void **state)
+TEST(deep_trees_are_removed)
 {
     int levels = place_times(1500, 100000); /* 512 of them are a path too long to be named */
     assert_int_equal(hpct_spank_tmpdir_make(parent, 5, uid, gid), HPCT_OK);
@@ -296,7 +296,7 @@ static void deep_trees_are_removed(void **state)
     assert_true(is_empty(parent));
 }
 
-static void time_is_bounded(void **state)
+TEST(time_is_bounded)
 {
     int files = place_times(5000, 1000000);
     char name[16];
@@ -331,7 +331,7 @@ static void time_is_bounded(void **state)
     assert_true(is_empty(parent));
 }
 
-static void unremovable_entry_is_named(void **state)
+TEST(unremovable_entry_is_named)
 {
     if (geteuid() != 0)
         skip();
@@ -352,10 +352,38 @@ static void unremovable_entry_is_named(void **state)
     assert_true(is_empty(parent));
 }
 
+/* A mount in the user's own namespace (a container's) is not a mount here. */
+TEST(a_mount_in_another_namespace_is_no_obstacle)
+{
+    int ready[2];
+    char byte;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 16, uid, gid), HPCT_OK);
+    shell(in("mkdir %s/16/m", parent));
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        place_own_mounts();
+        if (mount("none", in("%s/16/m", parent), "tmpfs", 0, NULL) != 0 ||
+            chdir(in("%s/16/m", parent)) != 0 || write(ready[1], "", 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 16), HPCT_OK);
+    assert_true(is_empty(parent));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(ready[0]);
+}
+
 /* ---- mounts ---------------------------------------------------------------------------------- */
 
 /* A bind mount has the device number of the file system around it. */
-static void mounts_of_root_are_not_entered(void **state)
+TEST(mounts_of_root_are_not_entered)
 {
     place_own_mounts();
     assert_int_equal(hpct_spank_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
@@ -399,7 +427,7 @@ static int mount_fuse(const char *path, uid_t owner)
     return fd;
 }
 
-static void unresponsive_mount_is_not_accessed(void **state)
+TEST(unresponsive_mount_is_not_accessed)
 {
     place_own_mounts();
     assert_int_equal(hpct_spank_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
@@ -430,34 +458,6 @@ static void unresponsive_mount_is_not_accessed(void **state)
     hpct_spank_tmpdir_sweep(parent);
     assert_true(is_empty(parent));
     alarm(0);
-}
-
-/* A mount in the user's own namespace (a container's) is not a mount here. */
-static void a_mount_in_another_namespace_is_no_obstacle(void **state)
-{
-    int ready[2];
-    char byte;
-    if (geteuid() != 0)
-        skip();
-    assert_int_equal(hpct_spank_tmpdir_make(parent, 16, uid, gid), HPCT_OK);
-    shell(in("mkdir %s/16/m", parent));
-    assert_int_equal(pipe(ready), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        place_own_mounts();
-        if (mount("none", in("%s/16/m", parent), "tmpfs", 0, NULL) != 0 ||
-            chdir(in("%s/16/m", parent)) != 0 || write(ready[1], "", 1) != 1)
-            _exit(1);
-        pause();
-        _exit(0);
-    }
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(hpct_spank_tmpdir_remove(parent, 16), HPCT_OK);
-    assert_true(is_empty(parent));
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    close(ready[0]);
 }
 
 /* As little of a file server as an empty folder needs. A process of its own: under valgrind a
@@ -502,7 +502,7 @@ static void serve(int fd)
     _exit(0);
 }
 
-static void a_parent_on_a_network_is_refused(void **state)
+TEST(a_parent_on_a_network_is_refused)
 {
     place_own_mounts();
     shell(in("mkdir %s/far", base));
@@ -522,16 +522,5 @@ static void a_parent_on_a_network_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(racing_user_gains_nothing),
-        cmocka_unit_test(busy_writer_does_not_prevent_removal),
-        cmocka_unit_test(deep_trees_are_removed),
-        cmocka_unit_test(time_is_bounded),
-        cmocka_unit_test(unremovable_entry_is_named),
-        cmocka_unit_test(a_mount_in_another_namespace_is_no_obstacle),
-        cmocka_unit_test(mounts_of_root_are_not_entered),
-        cmocka_unit_test(unresponsive_mount_is_not_accessed),
-        cmocka_unit_test(a_parent_on_a_network_is_refused),
-    };
-    return cmocka_run_group_tests(tests, place_setup, place_teardown);
+    return unit_run(place_setup, place_teardown);
 }

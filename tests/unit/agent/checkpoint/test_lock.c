@@ -72,7 +72,7 @@ static void set_time(int64_t seconds_ago)
 
 /* ---- on this machine ---- */
 
-static void a_second_run_is_refused_with_the_holder_named(void **state)
+TEST_WITH(a_second_run_is_refused_with_the_holder_named, setup, teardown)
 {
     char host[256] = "", words[512];
     hpct_ckpt_lock *lock;
@@ -108,14 +108,14 @@ static void leave_lock(void)
     assert_true(folder_has(dir, "lock"));
 }
 
-static void a_dead_process_loses_it_at_once(void **state)
+TEST_WITH(a_dead_process_loses_it_at_once, setup, teardown)
 {
     leave_lock();
     assert_taken();
     assert_string_equal(folder_notes, "");
 }
 
-static void a_process_not_waited_for_is_dead(void **state)
+TEST_WITH(a_process_not_waited_for_is_dead, setup, teardown)
 {
     siginfo_t info;
     pid_t child = take_in_child();
@@ -125,7 +125,7 @@ static void a_process_not_waited_for_is_dead(void **state)
     waitpid(child, NULL, 0);
 }
 
-static void a_reused_process_id_does_not_count(void **state)
+TEST_WITH(a_reused_process_id_does_not_count, setup, teardown)
 {
     json_t *holder = hpct_ckpt_holder_self();
     write_lock(holder);
@@ -156,7 +156,7 @@ static void hold_elsewhere(void)
     json_decref(holder);
 }
 
-static void another_namespace_is_another_machine(void **state)
+TEST_WITH(another_namespace_is_another_machine, setup, teardown)
 {
     json_t *holder = hpct_ckpt_holder_self();
     assert_int_equal(hpct_ckpt_holder_look(holder), HPCT_CKPT_HOLDER_LIVES);
@@ -165,7 +165,7 @@ static void another_namespace_is_another_machine(void **state)
     json_decref(holder);
 }
 
-static void not_renewed_for_long_it_is_taken_at_once(void **state)
+TEST_WITH(not_renewed_for_long_it_is_taken_at_once, setup, teardown)
 {
     hold_elsewhere();
     set_time(101);
@@ -173,7 +173,7 @@ static void not_renewed_for_long_it_is_taken_at_once(void **state)
     assert_string_equal(folder_notes, "");
 }
 
-static void not_renewed_while_waited_for_it_is_taken(void **state)
+TEST_WITH(not_renewed_while_waited_for_it_is_taken, setup, teardown)
 {
     hold_elsewhere();
     set_time(50);
@@ -183,7 +183,7 @@ static void not_renewed_while_waited_for_it_is_taken(void **state)
 }
 
 /* Its clock may be wrong. */
-static void a_time_in_the_future_is_waited_for_no_longer(void **state)
+TEST_WITH(a_time_in_the_future_is_waited_for_no_longer, setup, teardown)
 {
     hold_elsewhere();
     set_time(-100000);
@@ -191,7 +191,7 @@ static void a_time_in_the_future_is_waited_for_no_longer(void **state)
 }
 
 /* As one that was requeued, or started again by hpc-train launch, finds it. */
-static void an_earlier_run_of_the_same_job_has_ended(void **state)
+TEST_WITH(an_earlier_run_of_the_same_job_has_ended, setup, teardown)
 {
     static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_CLUSTER_NAME",
                                             "SLURM_RESTART_COUNT", "HPC_TRAIN_LAUNCH",
@@ -232,7 +232,7 @@ static void *renew_later(void *arg)
     return NULL;
 }
 
-static void renewed_while_waited_for_it_is_kept(void **state)
+TEST_WITH(renewed_while_waited_for_it_is_kept, setup, teardown)
 {
     pthread_t thread;
     hold_elsewhere();
@@ -242,7 +242,7 @@ static void renewed_while_waited_for_it_is_kept(void **state)
     pthread_join(thread, NULL);
 }
 
-static void an_unreadable_lock_is_waited_for(void **state)
+TEST_WITH(an_unreadable_lock_is_waited_for, setup, teardown)
 {
     folder_write(dir, "lock", "{\"job\": 1", 9);
     assert_taken();
@@ -253,7 +253,7 @@ static void an_unreadable_lock_is_waited_for(void **state)
 
 /* ---- held ---- */
 
-static void the_holder_renews_it(void **state)
+TEST_WITH(the_holder_renews_it, setup, teardown)
 {
     hpct_ckpt_lock *lock;
     struct stat now;
@@ -271,7 +271,7 @@ static void the_holder_renews_it(void **state)
     hpct_ckpt_lock_release(lock);
 }
 
-static void a_lock_taken_over_is_noticed_and_left_alone(void **state)
+TEST_WITH(a_lock_taken_over_is_noticed_and_left_alone, setup, teardown)
 {
     hpct_ckpt_lock *lock;
     size_t size;
@@ -289,7 +289,7 @@ static void a_lock_taken_over_is_noticed_and_left_alone(void **state)
     assert_int_equal(folder_count(dir, ""), 1);
 }
 
-static void a_lock_removed_by_hand_is_made_again(void **state)
+TEST_WITH(a_lock_removed_by_hand_is_made_again, setup, teardown)
 {
     hpct_ckpt_lock *lock;
     char path[128];
@@ -353,34 +353,10 @@ static void compete(void)
     assert_int_equal(winners, 1);
 }
 
-static void one_of_many_gets_the_lock_of_a_dead_run(void **state)
+TEST_WITH(one_of_many_gets_the_lock_of_a_dead_run, setup, teardown)
 {
     for (int i = 0; i < unit_cases(60); i++) {
         leave_lock();
         compete();
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_second_run_is_refused_with_the_holder_named),
-        TEST(a_dead_process_loses_it_at_once),
-        TEST(a_process_not_waited_for_is_dead),
-        TEST(a_reused_process_id_does_not_count),
-        TEST(another_namespace_is_another_machine),
-        TEST(not_renewed_for_long_it_is_taken_at_once),
-        TEST(an_earlier_run_of_the_same_job_has_ended),
-        TEST(not_renewed_while_waited_for_it_is_taken),
-        TEST(a_time_in_the_future_is_waited_for_no_longer),
-        TEST(renewed_while_waited_for_it_is_kept),
-        TEST(an_unreadable_lock_is_waited_for),
-        TEST(the_holder_renews_it),
-        TEST(a_lock_taken_over_is_noticed_and_left_alone),
-        TEST(a_lock_removed_by_hand_is_made_again),
-        TEST(one_of_many_gets_the_lock_of_a_dead_run),
-    };
-    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
 }

@@ -13,7 +13,6 @@ static hpct_ckpt_store *store;
 
 static int setup(void **state)
 {
-    (void) state;
     folder_make(dir);
     assert_int_equal(hpct_ckpt_store_open(&store, dir, 2, folder_note, NULL), HPCT_OK);
     folder_notes[0] = '\0';
@@ -22,7 +21,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void) state;
     hpct_ckpt_store_close(store);
     store = NULL;
     folder_remove(dir);

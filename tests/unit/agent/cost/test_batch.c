@@ -221,7 +221,6 @@ TEST(batch_is_limited_by_the_data)
 TEST(rows_of_targets_are_counted)
 {
     enum { SAMPLES = 1024, OUTPUTS = 10 };
-    (void) state;
     memory = 260 * MIB;
     hpct_context *context = alone();
     hpct_model *model = cnn(HPCT_SGD);

@@ -10,7 +10,7 @@
 
 /* ---- archives ---- */
 
-static void joined_archives_are_read_whole(void **state)
+TEST(joined_archives_are_read_whole)
 {
     static uint8_t bytes[65536];
     const char *folder = pictures_folder();
@@ -56,7 +56,7 @@ static size_t make_zip(uint8_t *out, size_t room)
 }
 
 /* In any locale. */
-static void names_in_zips_may_be_utf8(void **state)
+TEST(names_in_zips_may_be_utf8)
 {
     tree_needs_pictures();
     static uint8_t bytes[65536];
@@ -66,7 +66,7 @@ static void names_in_zips_may_be_utf8(void **state)
 }
 
 /* As tar --append and zip put a mended picture into them: the last of a name counts. */
-static void the_last_of_a_name_counts(void **state)
+TEST(the_last_of_a_name_counts)
 {
     const char *folder = pictures_folder();
     TREE_TAR(folder, "0.tar", "a/1.png", "b/1.png", "./a/1.png", "a/2.png", "a/1.png", "b/1.png");
@@ -81,7 +81,7 @@ static void the_last_of_a_name_counts(void **state)
 }
 
 /* Test shards without one of the classes have the numbers of the training shards. */
-static void shards_are_numbered_by_training(void **state)
+TEST(shards_are_numbered_by_training)
 {
     const char *folder = pictures_folder();
     TREE_TAR(folder, "train-0.tar", "a/1.png", "b/1.png", "b/2.png");
@@ -96,7 +96,7 @@ static void shards_are_numbered_by_training(void **state)
 }
 
 /* Compressed with bzip2, too. */
-static void all_shards_are_read(void **state)
+TEST(all_shards_are_read)
 {
     if (system("command -v bzip2 >/dev/null") != 0)
         skip();
@@ -113,7 +113,7 @@ static void all_shards_are_read(void **state)
     tree_is_wrong(folder, "train-1.tar and train-1.tbz have one name");
 }
 
-static void shards_are_of_the_split_they_name(void **state)
+TEST(shards_are_of_the_split_they_name)
 {
     static const char *const names[] = {"./1.png", "./1.CLS", "._2.png", NULL};
     const char *folder = pictures_folder();
@@ -136,7 +136,7 @@ static void shards_are_of_the_split_they_name(void **state)
 }
 
 /* img2dataset's shards have a folder each: it is not a class. */
-static void descriptions_are_no_labels(void **state)
+TEST(descriptions_are_no_labels)
 {
     const char *folder = pictures_folder();
     TREE_TAR(folder, "00000.tar", "00000/01.png", "00000/01.json", "00000/01.txt", "00000/02.png",
@@ -149,7 +149,7 @@ static void descriptions_are_no_labels(void **state)
 }
 
 /* What an archive names but does not hold is counted; "../b/2.png" is b/2.png. */
-static void links_are_counted(void **state)
+TEST(links_are_counted)
 {
     const char *folder = TREE("set/a/1.png", "b/2.png");
     char archive[4096], *one = strdup(tree_below(folder, "set/a/1.png"));
@@ -162,7 +162,7 @@ static void links_are_counted(void **state)
 }
 
 /* A picture gets the label of its own sample, or is refused. */
-static void labels_are_of_their_sample(void **state)
+TEST(labels_are_of_their_sample)
 {
     static const char *const twice = "it cannot be told whether it is of one sample with";
     static const struct {
@@ -189,20 +189,4 @@ static void labels_are_of_their_sample(void **state)
         }
         TREE_HAS_LABELS(tree_below(folder, "w.tar"), HPCT_TRAIN, 1, 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joined_archives_are_read_whole),
-        cmocka_unit_test(names_in_zips_may_be_utf8),
-        cmocka_unit_test(the_last_of_a_name_counts),
-        cmocka_unit_test(shards_are_numbered_by_training),
-        cmocka_unit_test(all_shards_are_read),
-        cmocka_unit_test(shards_are_of_the_split_they_name),
-        cmocka_unit_test(descriptions_are_no_labels),
-        cmocka_unit_test(links_are_counted),
-        cmocka_unit_test(labels_are_of_their_sample),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void idx_is_read(void **state)
+TEST(idx_is_read)
 {
     for (int gz = 0; gz < 2; gz++) {
         hpct_dataset *dataset;
@@ -42,7 +42,7 @@ static void idx_is_read(void **state)
     }
 }
 
-static void missing_files_are_named(void **state)
+TEST(missing_files_are_named)
 {
     char path[4096];
     const char *folder = pictures_folder();
@@ -75,7 +75,7 @@ static const char *only_gzip(const void *bytes, size_t size)
     return folder;
 }
 
-static void invalid_idx_files_are_rejected(void **state)
+TEST(invalid_idx_files_are_rejected)
 {
     static uint8_t file[8192], pixels[4 * 784];
     const uint32_t sizes[] = {4, 28, 28};
@@ -110,7 +110,7 @@ static void invalid_idx_files_are_rejected(void **state)
                          cases[i].file, cases[i].why);
 }
 
-static void damaged_gzip_is_rejected(void **state)
+TEST(damaged_gzip_is_rejected)
 {
     static uint8_t bytes[65536];
     char path[4096];
@@ -159,7 +159,7 @@ static uint8_t *gunzip(const void *bytes, size_t size, size_t *num)
 }
 
 /* What is unusual is left to the stream: NULL. */
-static void single_member_gzip_is_inflated_in_one_call(void **state)
+TEST(single_member_gzip_is_inflated_in_one_call)
 {
     static uint8_t text[5000], file[2 * 6000], changed[2 * 6000];
     size_t num = 0, once, size;
@@ -198,7 +198,7 @@ static void single_member_gzip_is_inflated_in_one_call(void **state)
 }
 
 /* As `cat a.gz b.gz` makes it. */
-static void gzip_of_two_members_is_read(void **state)
+TEST(gzip_of_two_members_is_read)
 {
     static const char labels[] = "\0\0\x08\x01\0\0\0\x04\3\2\1\0";
     uint8_t file[200];
@@ -234,7 +234,7 @@ static const char *npz_with(const char *x_text, size_t x_size, const char *y_tex
     return path;
 }
 
-static void npz_is_read(void **state)
+TEST(npz_is_read)
 {
     const int64_t wide[] = {2, 0, 1};
     const int16_t columns[] = {2, 0, 1};
@@ -261,7 +261,7 @@ static void npz_is_read(void **state)
     }
 }
 
-static void invalid_npz_files_are_rejected(void **state)
+TEST(invalid_npz_files_are_rejected)
 {
     static const char good[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }";
     const uint8_t y[] = {2, 0, 1, 9};
@@ -295,7 +295,7 @@ static hpct_status parse_npy(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void npy_headers_are_parsed_strictly(void **state)
+TEST(npy_headers_are_parsed_strictly)
 {
     static const parse_case cases[] = {
         {"{'descr': '<u4', 'fortran_order': False, 'shape': (), }", HPCT_OK, "rank 0, 4 bytes"},
@@ -323,7 +323,7 @@ static void npy_headers_are_parsed_strictly(void **state)
 
 /* ---- against a model ---- */
 
-static void data_of_other_shape_or_labels_are_rejected(void **state)
+TEST(data_of_other_shape_or_labels_are_rejected)
 {
     hpct_dataset *dataset;
     const char *folder = pictures_folder();
@@ -340,21 +340,4 @@ static void data_of_other_shape_or_labels_are_rejected(void **state)
     assert_non_null(strstr(hpct_last_error(), LABELS));
     assert_non_null(strstr(hpct_last_error(), "label 10 of sample 10 is out of range"));
     hpct_dataset_free(dataset);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idx_is_read),
-        cmocka_unit_test(missing_files_are_named),
-        cmocka_unit_test(invalid_idx_files_are_rejected),
-        cmocka_unit_test(damaged_gzip_is_rejected),
-        cmocka_unit_test(single_member_gzip_is_inflated_in_one_call),
-        cmocka_unit_test(gzip_of_two_members_is_read),
-        cmocka_unit_test(npz_is_read),
-        cmocka_unit_test(invalid_npz_files_are_rejected),
-        cmocka_unit_test(npy_headers_are_parsed_strictly),
-        cmocka_unit_test(data_of_other_shape_or_labels_are_rejected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

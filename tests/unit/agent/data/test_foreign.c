@@ -43,7 +43,7 @@ static const file files[] = {
 };
 #define NUM_FILES (sizeof files / sizeof files[0])
 
-static void files_are_known_by_their_first_bytes(void **state)
+TEST(files_are_known_by_their_first_bytes)
 {
     for (size_t i = 0; i < NUM_FILES; i++) {
         const char *name = hpct_data_foreign_name(files[i].bytes, files[i].size);
@@ -59,7 +59,7 @@ static void put(const char *folder, const char *name, const file *one)
     pictures_write(folder, name, one->bytes, one->size, false);
 }
 
-static void they_are_named_where_data_are_sought(void **state)
+TEST(they_are_named_where_data_are_sought)
 {
     for (size_t i = 0; i < NUM_FILES; i++) {
         static const char *const names[] = {"some.data", "a/b/some.data", "mnist.npz", "d.tar",
@@ -81,19 +81,9 @@ static void they_are_named_where_data_are_sought(void **state)
 }
 
 /* Beside pictures they are nothing. */
-static void beside_pictures_they_are_left_out(void **state)
+TEST(beside_pictures_they_are_left_out)
 {
     const char *folder = TREE("train/cat/1.png", "train/dog/1.png");
     put(folder, "train.parquet", &files[0]);
     tree_is_read(folder, HPCT_TRAIN, 2, "cat,dog", "train", "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_known_by_their_first_bytes),
-        cmocka_unit_test(they_are_named_where_data_are_sought),
-        cmocka_unit_test(beside_pictures_they_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static long sum_of(const uint8_t *bytes, size_t count)
     return sum;
 }
 
-static void pictures_are_decoded_as_others_do(void **state)
+TEST(pictures_are_decoded_as_others_do)
 {
     tree_needs_pictures();
     static const struct {
@@ -64,7 +64,7 @@ static void pictures_are_decoded_as_others_do(void **state)
 }
 
 /* As Pillow's "L": a gAMA chunk does not change what is read. */
-static void gamma_does_not_change_grey(void **state)
+TEST(gamma_does_not_change_grey)
 {
     tree_needs_pictures();
     static const uint8_t gamma[] = {0, 0, 0,    4,    'g',  'A',  'M',  'A',
@@ -89,7 +89,7 @@ static void gamma_does_not_change_grey(void **state)
 }
 
 /* Cut anywhere, a picture is refused, and the decoder goes on with the next. */
-static void cut_pictures_are_refused(void **state)
+TEST(cut_pictures_are_refused)
 {
     tree_needs_pictures();
     static const char *const names[] = {"picture/jpeg", "picture/jpeg_progressive", "picture/png"};
@@ -119,7 +119,7 @@ static hpct_dataset *opened(const char *path, hpct_split split, const hpct_datas
 }
 
 /* Classes are numbered by the sorted names of the training split, samples sorted by name. */
-static void folders_are_read_by_class(void **state)
+TEST(folders_are_read_by_class)
 {
     tree_needs_pictures();
     static const int32_t train[] = {0, 1, 1, 2}, test[] = {0, 3};
@@ -159,7 +159,7 @@ static void folders_are_read_by_class(void **state)
     }
 }
 
-static void wrong_pictures_are_named(void **state)
+TEST(wrong_pictures_are_named)
 {
     tree_needs_pictures();
     const char *folder = pictures_folder();
@@ -180,7 +180,7 @@ static void wrong_pictures_are_named(void **state)
 }
 
 /* Of several sizes: kept as they are, and refused only where a model wants one size. */
-static void several_sizes_stay_encoded(void **state)
+TEST(several_sizes_stay_encoded)
 {
     tree_needs_pictures();
     const char *folder = pictures_folder();
@@ -199,7 +199,7 @@ static void several_sizes_stay_encoded(void **state)
 
 /* What does not fit the memory decoded stays encoded; what does not fit that way either is read
  * again from its files. */
-static void memory_decides_what_is_kept(void **state)
+TEST(memory_decides_what_is_kept)
 {
     tree_needs_pictures();
     const char *folder = pictures_folder();
@@ -228,7 +228,7 @@ static void put_file(const char *folder, const char *name, const char *text)
 }
 
 /* The tightest cgroup above the process counts, its file cache aside. */
-static void cgroups_limit_the_memory(void **state)
+TEST(cgroups_limit_the_memory)
 {
     const char *folder = pictures_folder();
     char proc[4096], cgroups[4096];
@@ -250,7 +250,7 @@ static void cgroups_limit_the_memory(void **state)
     assert_int_equal(hpct_memory_share_in(proc, cgroups).bytes, 499000);
 }
 
-static void archives_are_read(void **state)
+TEST(archives_are_read)
 {
     tree_needs_pictures();
     char path[4096];
@@ -294,7 +294,7 @@ static void check_cifar(const hpct_dataset *dataset, int first, int second)
     }
 }
 
-static void cifar_binary_is_read(void **state)
+TEST(cifar_binary_is_read)
 {
     const char *folder = pictures_folder(), *hundred = pictures_folder();
     size_t size = pictures_seed("cifar/ten", seed, sizeof seed);
@@ -332,7 +332,7 @@ static void cifar_binary_is_read(void **state)
 }
 
 /* As Python 2 wrote them in 2009, and as numpy writes them in every protocol since. */
-static void cifar_pickles_are_read(void **state)
+TEST(cifar_pickles_are_read)
 {
     static const char *const names[] = {
         "pickle/python2", "pickle/numpy2",       "pickle/numpy3",       "pickle/numpy4",
@@ -367,7 +367,7 @@ static hpct_status parse_pickle(const parse_case *c, char *got, size_t size)
 }
 
 /* Each an opcode or a use of one that plain data do not need. */
-static void other_pickles_are_rejected(void **state)
+TEST(other_pickles_are_rejected)
 {
     static const parse_case cases[] = {
 #define PICKLE(text) {text, HPCT_ERR_DATA, NULL, sizeof text - 1}
@@ -398,7 +398,7 @@ static void other_pickles_are_rejected(void **state)
 
 /* ---- made up ---- */
 
-static void synthetic_data_are_always_the_same(void **state)
+TEST(synthetic_data_are_always_the_same)
 {
     hpct_dataset *a, *b, *test;
     hpct_shape shape = HPCT_SHAPE(8, 6, 3);
@@ -418,7 +418,7 @@ static void synthetic_data_are_always_the_same(void **state)
                      HPCT_ERR_CONFIG);
 }
 
-static void summaries_say_what_there_is(void **state)
+TEST(summaries_say_what_there_is)
 {
     tree_needs_pictures();
     char text[1024] = "";
@@ -435,25 +435,4 @@ static void summaries_say_what_there_is(void **state)
     assert_non_null(strstr(text, "0  cat  2\n"));
     assert_non_null(strstr(text, "1  d?og  1\n"));
     hpct_dataset_free(dataset);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_decoded_as_others_do),
-        cmocka_unit_test(gamma_does_not_change_grey),
-        cmocka_unit_test(cut_pictures_are_refused),
-        cmocka_unit_test(folders_are_read_by_class),
-        cmocka_unit_test(wrong_pictures_are_named),
-        cmocka_unit_test(several_sizes_stay_encoded),
-        cmocka_unit_test(memory_decides_what_is_kept),
-        cmocka_unit_test(archives_are_read),
-        cmocka_unit_test(summaries_say_what_there_is),
-        cmocka_unit_test(cgroups_limit_the_memory),
-        cmocka_unit_test(cifar_binary_is_read),
-        cmocka_unit_test(cifar_pickles_are_read),
-        cmocka_unit_test(other_pickles_are_rejected),
-        cmocka_unit_test(synthetic_data_are_always_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,7 @@ static hpct_status read_numbers(const parse_case *c, char *got, size_t size)
 /* The third picture's row. */
 #define D "\"d,\"\"e\"\".png\""
 
-static void classes_are_read(void **state)
+TEST(classes_are_read)
 {
     static const parse_case cases[] = {
         {"file,class\na.png,dog\nb/c.png,cat\n" D ",dog\n", HPCT_OK, "cat,dog: 1 / 0 / 1"},
@@ -126,7 +126,7 @@ static void classes_are_read(void **state)
 }
 
 /* As spreadsheets write them where a comma is the decimal point. */
-static void other_separators_are_named(void **state)
+TEST(other_separators_are_named)
 {
     static const parse_case cases[] = {
         {"file;class\na.png;dog\n", HPCT_ERR_DATA,
@@ -150,7 +150,7 @@ static void other_separators_are_named(void **state)
 }
 
 /* As hpc-train predict writes those of weights without names. */
-static void numbers_of_classes_are_read(void **state)
+TEST(numbers_of_classes_are_read)
 {
     static const parse_case cases[] = {
         {"file,class\na.png,2\nb/c.png,11\n" D ",4\n", HPCT_OK,
@@ -165,7 +165,7 @@ static void numbers_of_classes_are_read(void **state)
     RUN_CASES(read_classes_of_12, cases);
 }
 
-static void numbers_are_read(void **state)
+TEST(numbers_are_read)
 {
     static const parse_case cases[] = {
         {"file,x,y\nb/c.png,-1.5,2e3\na.png,+.5,-0\n" D ",1,2\n", HPCT_OK,
@@ -210,7 +210,7 @@ static void numbers_are_read(void **state)
 }
 
 /* Pictures of a WebDataset have labels, which another model's outputs may not have. */
-static void numbers_take_the_place_of_labels(void **state)
+TEST(numbers_take_the_place_of_labels)
 {
     static const char text[] = "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n";
     hpct_dataset *dataset = unlabelled();
@@ -222,7 +222,7 @@ static void numbers_take_the_place_of_labels(void **state)
     hpct_dataset_free(dataset);
 }
 
-static void binary_numbers_lie_in_0_to_1(void **state)
+TEST(binary_numbers_lie_in_0_to_1)
 {
     static const parse_case cases[] = {
         {"file,x,y\nb/c.png,1,0.25\na.png,0,0\n" D ",1,1\n", HPCT_OK, "x,y: 0 0 / 1 0.25 / 1 1"},
@@ -234,7 +234,7 @@ static void binary_numbers_lie_in_0_to_1(void **state)
 }
 
 /* A text that its whole length is of, zeros included. */
-static void text_in_utf_16_is_refused(void **state)
+TEST(text_in_utf_16_is_refused)
 {
     hpct_dataset *dataset = unlabelled();
     hpct_data_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
@@ -244,7 +244,7 @@ static void text_in_utf_16_is_refused(void **state)
     hpct_dataset_free(dataset);
 }
 
-static void names_that_are_not_utf_8_are_refused(void **state)
+TEST(names_that_are_not_utf_8_are_refused)
 {
     static const char not_utf8[] = "line 3, column 2 (class): it is not UTF-8",
                       utf16[] = "l.csv is text in UTF-16";
@@ -283,7 +283,7 @@ static uint64_t fingerprint_of(hpct_target_kind kind, const char *text)
     return hash.labels;
 }
 
-static void the_fingerprint_has_the_labels(void **state)
+TEST(the_fingerprint_has_the_labels)
 {
     static const char *const texts[] = {
         "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n",
@@ -309,7 +309,7 @@ static hpct_model *model_of(hpct_loss loss)
 }
 
 /* hpct_dataset_read_labels with pictures in a folder, by the loss of the model. */
-static void the_loss_says_what_labels_are(void **state)
+TEST(the_loss_says_what_labels_are)
 {
     static const struct {
         hpct_loss loss;
@@ -345,7 +345,7 @@ static void the_loss_says_what_labels_are(void **state)
     }
 }
 
-static void data_with_labels_of_their_own_are_refused(void **state)
+TEST(data_with_labels_of_their_own_are_refused)
 {
     hpct_dataset *dataset = NULL;
     hpct_model *model = model_of(HPCT_HUBER);
@@ -360,7 +360,7 @@ static void data_with_labels_of_their_own_are_refused(void **state)
 }
 
 /* What an error leaves is no labels, and nothing that is lost (with sanitizers). */
-static void labels_are_read_again_after_an_error(void **state)
+TEST(labels_are_read_again_after_an_error)
 {
     static const char *const texts[] = {"f,u,v\nx.png,1,2\n", "f,u,v\nx.png,1,2\ny/z.png,3,what\n",
                                         "f,u,v\nx.png,1,2\ny/z.png,3,4\n"};
@@ -384,7 +384,7 @@ static void labels_are_read_again_after_an_error(void **state)
 }
 
 /* The names, and the loss with its factors, come back from the weights. */
-static void output_names_are_saved_with_their_loss(void **state)
+TEST(output_names_are_saved_with_their_loss)
 {
     static const char *const names[] = {"left, \"x\"", "right"};
     hpct_model *model = model_of(HPCT_MEAN_SQUARED_ERROR), *other = model_of(HPCT_HUBER);
@@ -411,24 +411,4 @@ static void output_names_are_saved_with_their_loss(void **state)
     assert_int_equal(hpct_model_set_output_names(model, odd, 1), HPCT_ERR_DATA);
     hpct_model_free(model);
     hpct_model_free(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_are_read),
-        cmocka_unit_test(other_separators_are_named),
-        cmocka_unit_test(numbers_of_classes_are_read),
-        cmocka_unit_test(numbers_are_read),
-        cmocka_unit_test(numbers_take_the_place_of_labels),
-        cmocka_unit_test(binary_numbers_lie_in_0_to_1),
-        cmocka_unit_test(text_in_utf_16_is_refused),
-        cmocka_unit_test(names_that_are_not_utf_8_are_refused),
-        cmocka_unit_test(the_fingerprint_has_the_labels),
-        cmocka_unit_test(the_loss_says_what_labels_are),
-        cmocka_unit_test(data_with_labels_of_their_own_are_refused),
-        cmocka_unit_test(labels_are_read_again_after_an_error),
-        cmocka_unit_test(output_names_are_saved_with_their_loss),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

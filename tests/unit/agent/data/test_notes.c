@@ -7,7 +7,7 @@
 
 /* ---- what is said ---- */
 
-static void a_run_says_what_it_reads(void **state)
+TEST(a_run_says_what_it_reads)
 {
     char lines[4096] = "", warnings[4096] = "";
     const char *folder = TREE("train/a/1.png", "train/b/1.png", "train/c/1.png", "train/d/1.png",
@@ -45,7 +45,7 @@ static void a_run_says_what_it_reads(void **state)
 }
 
 /* Training by folders, validation by numbers, or the reverse. */
-static void numbers_beside_names_are_said(void **state)
+TEST(numbers_beside_names_are_said)
 {
     static uint8_t bytes[65536];
     char warnings[4096] = "";
@@ -72,7 +72,7 @@ static void numbers_beside_names_are_said(void **state)
     hpct_model_free(model);
 }
 
-static void odd_labels_are_said(void **state)
+TEST(odd_labels_are_said)
 {
     static const uint8_t pixels[3 * 784], labels[] = {1, 2, 3};
     static uint8_t file[4096];
@@ -97,7 +97,7 @@ static void odd_labels_are_said(void **state)
 }
 
 /* Colour for a model of one channel. */
-static void turning_grey_is_said(void **state)
+TEST(turning_grey_is_said)
 {
     const char *folder = TREE("a/1.png", "b/1.png");
     tree_put(folder, "b/2.png", "picture/png_grey");
@@ -113,7 +113,7 @@ static void turning_grey_is_said(void **state)
 }
 
 /* A camera's 12 bits in 16: the upper 8 of them are nearly black. */
-static void lost_bits_are_said(void **state)
+TEST(lost_bits_are_said)
 {
     const char *folder = TREE("a/1.png");
     tree_put(folder, "b/1.png", "picture/png_16");
@@ -125,7 +125,7 @@ static void lost_bits_are_said(void **state)
 }
 
 /* libjpeg's word for what may be damage: bytes in front of the end. */
-static void bytes_too_many_are_said(void **state)
+TEST(bytes_too_many_are_said)
 {
     tree_needs_pictures();
     const char *folder = pictures_folder();
@@ -141,14 +141,4 @@ static void bytes_too_many_are_said(void **state)
         HPCT_OK);
     assert_non_null(strstr(dataset->notes, "may be damaged (the first: b/2.jpg)"));
     hpct_dataset_free(dataset);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_says_what_it_reads), cmocka_unit_test(numbers_beside_names_are_said),
-        cmocka_unit_test(odd_labels_are_said),      cmocka_unit_test(turning_grey_is_said),
-        cmocka_unit_test(lost_bits_are_said),       cmocka_unit_test(bytes_too_many_are_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static hpct_status find_split(const parse_case *c, char *got, size_t size)
     return HPCT_OK;
 }
 
-static void splits_are_found_in_names(void **state)
+TEST(splits_are_found_in_names)
 {
     static const parse_case cases[] = {
         {"train", HPCT_OK, "training, training"},
@@ -50,7 +50,7 @@ static void splits_are_found_in_names(void **state)
     RUN_CASES(find_split, cases);
 }
 
-static void words_for_splits_are_known(void **state)
+TEST(words_for_splits_are_known)
 {
     static const char *const words[][2] = {{"Training", "Testing"},
                                            {"Train", "Test"},
@@ -78,7 +78,7 @@ static void words_for_splits_are_known(void **state)
     tree_is_refused(only, HPCT_TEST, HPCT_ERR_NO_INPUT, "no test pictures");
 }
 
-static void unknown_levels_are_refused(void **state)
+TEST(unknown_levels_are_refused)
 {
     const char *folder = TREE("seg_train/cat/1.png", "seg_train/dog/1.png", "seg_test/cat/2.png",
                               "seg_test/dog/2.png");
@@ -116,7 +116,7 @@ static void unknown_levels_are_refused(void **state)
 }
 
 /* Names of what files are, not of what they show: detection, segmentation, parts of a download. */
-static void parts_are_no_classes(void **state)
+TEST(parts_are_no_classes)
 {
     static const char *const none = "no folder that would name their class";
     tree_is_wrong(TREE("images/1.png", "masks/1.png"), none);
@@ -138,7 +138,7 @@ static void parts_are_no_classes(void **state)
 }
 
 /* Pascal's and CIFAR-100's class of trains, and other classes whose names have such words. */
-static void classes_may_be_called_so(void **state)
+TEST(classes_may_be_called_so)
 {
     const char *folder = TREE("cat/1.png", "dog/1.png", "train/1.png");
     tree_is_read(folder, HPCT_TRAIN, 3, "cat,dog,train", "", "");
@@ -150,7 +150,7 @@ static void classes_may_be_called_so(void **state)
 
 /* ---- classes ---- */
 
-static void the_class_is_the_first_folder(void **state)
+TEST(the_class_is_the_first_folder)
 {
     const char *tiny = TREE("train/n01/images/1.png", "train/n02/images/1.png",
                             "train/n01/n01_boxes.txt", "val/images/1.png");
@@ -182,7 +182,7 @@ static void the_class_is_the_first_folder(void **state)
     tree_is_read(beside, HPCT_TRAIN, 2, "a,b", "Images", "");
 }
 
-static void strays_are_no_classes(void **state)
+TEST(strays_are_no_classes)
 {
     const char *folder =
         TREE("train/cat/1.png", "train/dog/1.png", "assets/logo.png", "train/cover.png",
@@ -192,7 +192,7 @@ static void strays_are_no_classes(void **state)
                  "3 pictures in no class's folder are left out (the first: assets/logo.png)");
 }
 
-static void classes_without_pictures_count(void **state)
+TEST(classes_without_pictures_count)
 {
     const char *folder = TREE("a/1.png", "c/1.png", "c/2.webp", "b/1.webp");
     tree_is_read(folder, HPCT_TRAIN, 2, "a,b,c", "",
@@ -220,7 +220,7 @@ static void classes_without_pictures_count(void **state)
 }
 
 /* Weights have the names in JSON, and without them a folder that lacks a class is misnumbered. */
-static void names_need_not_be_text(void **state)
+TEST(names_need_not_be_text)
 {
     const char *folder = TREE("Mu\xf1oz/1.png", "Zo\xc3\xab \xc3/1.png");
     tree_is_read(folder, HPCT_TRAIN, 2, "Mu\\xf1oz,Zo\xc3\xab \\xc3", "", "");
@@ -238,7 +238,7 @@ static void names_need_not_be_text(void **state)
     hpct_dataset_free(dataset);
 }
 
-static void what_cannot_be_read_is_named(void **state)
+TEST(what_cannot_be_read_is_named)
 {
     const char *folder = TREE("train/a/1.png", "train/b/1.png");
     assert_int_equal(symlink("/no/such/place", tree_below(folder, "train/c")), 0);
@@ -255,7 +255,7 @@ static void what_cannot_be_read_is_named(void **state)
 }
 
 /* Two folders, each with its own classes: the numbers are those of the training pictures. */
-static void validation_has_the_numbers_of_training(void **state)
+TEST(validation_has_the_numbers_of_training)
 {
     const char *folder = TREE("Tr/a/1.png", "Tr/b/1.png", "Tr/c/1.png", "Te/c/1.png", "Te/b/1.png",
                               "other/b/1.png", "other/z/1.png");
@@ -278,7 +278,7 @@ static void validation_has_the_numbers_of_training(void **state)
 
 /* ---- downloads ---- */
 
-static void mnist_is_found_where_it_is_put(void **state)
+TEST(mnist_is_found_where_it_is_put)
 {
     static const char *const files[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
@@ -322,7 +322,7 @@ static void mnist_is_found_where_it_is_put(void **state)
         tree_is_refused(half, (hpct_split) split, HPCT_ERR_NO_INPUT, "train-labels-idx1-ubyte");
 }
 
-static void cifar_is_found_where_it_is_put(void **state)
+TEST(cifar_is_found_where_it_is_put)
 {
     const char *root = pictures_folder();
     char archive[4096];
@@ -364,24 +364,4 @@ static void cifar_is_found_where_it_is_put(void **state)
     tree_pack(archive, bin, "cifar-10-batches-bin");
     tree_is_read(archive, HPCT_TRAIN, 5, "plane,car", "data_batch_1.bin to data_batch_5.bin", "");
     tree_is_refused(archive, HPCT_TEST, HPCT_ERR_NO_INPUT, "test_batch.bin: No such file");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splits_are_found_in_names),
-        cmocka_unit_test(words_for_splits_are_known),
-        cmocka_unit_test(unknown_levels_are_refused),
-        cmocka_unit_test(parts_are_no_classes),
-        cmocka_unit_test(classes_may_be_called_so),
-        cmocka_unit_test(the_class_is_the_first_folder),
-        cmocka_unit_test(strays_are_no_classes),
-        cmocka_unit_test(classes_without_pictures_count),
-        cmocka_unit_test(names_need_not_be_text),
-        cmocka_unit_test(what_cannot_be_read_is_named),
-        cmocka_unit_test(validation_has_the_numbers_of_training),
-        cmocka_unit_test(mnist_is_found_where_it_is_put),
-        cmocka_unit_test(cifar_is_found_where_it_is_put),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

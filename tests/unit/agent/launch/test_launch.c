@@ -408,7 +408,6 @@ TEST(a_name_service_that_hangs_holds_up_no_restart)
     char folder[] = "/tmp/hpc-train-test.XXXXXX", path[4096], lines[256], *before = getenv("PATH");
     int listener, port = 0;
     hpct_launch_job_nodes nodes;
-    (void) state;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(hpct_net_link_listen(&listener, &port, "here", 1), HPCT_OK);
     snprintf(lines, sizeof lines,

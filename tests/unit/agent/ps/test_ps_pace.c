@@ -15,7 +15,6 @@ static hpct_train_pace_file *written;
 
 static int make_folder(void **state)
 {
-    (void) state;
     strcpy(folder, "/tmp/hpct-ps-pace-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(status_path, sizeof status_path, "%s/" HPCT_RESULTS_LIVE_FILE, folder);
@@ -25,7 +24,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void) state;
     unlink(status_path);
     unlink(pace_path);
     return rmdir(folder);

@@ -9,14 +9,12 @@ static hpct_report_run run;
 
 static int clear(void **state)
 {
-    (void) state;
     hpct_report_run_clear(&run, &pool);
     return 0;
 }
 
 static int release(void **state)
 {
-    (void) state;
     hpct_report_run_free(&run);
     hpct_report_release(&pool);
     return 0;
@@ -29,9 +27,8 @@ static void assert_remark(const char *words)
 }
 
 /* As a run that went back has them; and a column that is not a metric of ours. */
-static void epochs_done_again_replace_the_first_ones(void **state)
+TEST_WITH(epochs_done_again_replace_the_first_ones, clear, release)
 {
-    (void) state;
     static const char text[] = "epoch,accuracy,learning_rate,loss,odd,val_loss\n"
                                "0,0.5,0.1,2,a,3\n1,0.6,0.1,1.5,7,NA\n1,0.75,0.05,1.25,8,2.5\n"
                                "2,0.8,x,1,9,2\n2,0.8,0.0";
@@ -47,7 +44,7 @@ static void epochs_done_again_replace_the_first_ones(void **state)
     assert_remark("history.csv: 2 lines cannot be read, first line 5");
 }
 
-static void cut_line_is_remarked_unless_the_run_goes_on(void **state)
+TEST_WITH(cut_line_is_remarked_unless_the_run_goes_on, clear, release)
 {
     static const char text[] = "epoch,loss\n0,2\n1,1.";
     assert_true(hpct_report_read_history(&run, text, sizeof text - 1));
@@ -61,9 +58,8 @@ static void cut_line_is_remarked_unless_the_run_goes_on(void **state)
 }
 
 /* Step 5 is there twice: the later line counts. The second rank was not there at first. */
-static void pace_is_the_mean_of_the_last_lines(void **state)
+TEST_WITH(pace_is_the_mean_of_the_last_lines, clear, release)
 {
-    (void) state;
     char text[2048] = "";
     static const char *const lines[] = {"0,\"step\":5,\"steps\":5,\"step_ms\":[900,900]",
                                         "0,\"step\":5,\"steps\":5,\"step_ms\":[10,null]",
@@ -80,9 +76,8 @@ static void pace_is_the_mean_of_the_last_lines(void **state)
     assert_true(hpct_report_rank_own(&run.ranks[1]) == 36);
 }
 
-static void foreign_text_is_nothing_but_text(void **state)
+TEST(foreign_text_is_nothing_but_text)
 {
-    (void) state;
     static const char foreign[] = "=<a> & \"b\"|\n\x01\xff\xc3\xa9",
                       as_xml[] = "=&lt;a&gt; &amp; &quot;b&quot;| \xef\xbf\xbd\xef\xbf\xbd\xc3\xa9";
     static const struct {
@@ -102,16 +97,4 @@ static void foreign_text_is_nothing_but_text(void **state)
         assert_string_equal(got, cases[i].want);
     }
     assert_int_equal(hpct_report_width(foreign), 15);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(epochs_done_again_replace_the_first_ones, clear, release),
-        cmocka_unit_test_setup_teardown(cut_line_is_remarked_unless_the_run_goes_on, clear,
-                                        release),
-        cmocka_unit_test_setup_teardown(pace_is_the_mean_of_the_last_lines, clear, release),
-        cmocka_unit_test(foreign_text_is_nothing_but_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,6 @@ static const double one[] = {1, 2}, two[] = {3, 4}, three[] = {5, 6}, four[] = {
 
 static int make_folder(void **state)
 {
-    (void) state;
     strcpy(folder, "/tmp/hpct-live-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(status_path, sizeof status_path, "%s/" HPCT_RESULTS_LIVE_FILE, folder);
@@ -44,7 +43,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void) state;
     unlink(status_path);
     unlink(metrics_path);
     return rmdir(folder); /* fails if temporary files are left */

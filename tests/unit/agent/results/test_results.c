@@ -41,9 +41,8 @@ static char *shown(int verbose, const hpct_results_metric_choice *choice, const 
 #define VALIDATION "val_accuracy: 0.9700 - val_loss: 0.1000"
 #define TOP_K "top_k_categorical_accuracy: "
 
-static void epochs_are_as_keras_writes_them(void **state)
+TEST(epochs_are_as_keras_writes_them)
 {
-    (void) state;
     static const struct {
         int verbose;
         const hpct_results_metric_choice *choice;
@@ -74,9 +73,8 @@ static void epochs_are_as_keras_writes_them(void **state)
     unsetenv("NO_COLOR");
 }
 
-static void numbers_have_four_digits(void **state)
+TEST(numbers_have_four_digits)
 {
-    (void) state;
     const struct {
         double value;
         const char *text;
@@ -89,9 +87,8 @@ static void numbers_have_four_digits(void **state)
     }
 }
 
-static void progress_bar_is_for_terminals(void **state)
+TEST(progress_bar_is_for_terminals)
 {
-    (void) state;
     hpct_results_progress progress;
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -123,9 +120,8 @@ static ssize_t look(void *cookie, const char *bytes, size_t size)
 }
 
 /* The watch judges nobody while rank 0 writes to whoever reads it. */
-static void blocked_terminal_is_not_a_standstill(void **state)
+TEST(blocked_terminal_is_not_a_standstill)
 {
-    (void) state;
     hpct_waits after;
     hpct_results_progress progress;
     FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
@@ -147,9 +143,8 @@ static void blocked_terminal_is_not_a_standstill(void **state)
     fclose(stream);
 }
 
-static void history_is_as_keras_writes_it(void **state)
+TEST(history_is_as_keras_writes_it)
 {
-    (void) state;
     char text[4096];
     const char *folder = pictures_folder();
     hpct_results_history *history;
@@ -183,9 +178,8 @@ static void history_is_as_keras_writes_it(void **state)
     assert_non_null(strstr(hpct_last_error(), "/dev/null/logs"));
 }
 
-static void full_disk_is_reported(void **state)
+TEST(full_disk_is_reported)
 {
-    (void) state;
     char csv[4096];
     const char *folder = pictures_folder();
     hpct_results_history *history;
@@ -199,9 +193,8 @@ static void full_disk_is_reported(void **state)
     hpct_results_history_close(history);
 }
 
-static void summary_has_all_documented_keys(void **state)
+TEST(summary_has_all_documented_keys)
 {
-    (void) state;
     char keys[] = "model strategy device precision workers replicas global_batch epochs steps "
                   "parameters start_seconds train_seconds epoch_seconds step_ms images_per_second "
                   "loss accuracy val_loss val_accuracy peak_rss_mb bytes_sent_per_step optimizer "
@@ -236,9 +229,8 @@ static void summary_has_all_documented_keys(void **state)
     assert_non_null(strstr(hpct_last_error(), wrong));
 }
 
-static void threads_are_what_the_task_was_given(void **state)
+TEST(threads_are_what_the_task_was_given)
 {
-    (void) state;
     static const struct {
         int cores, ranks;
         const char *per_task, *on_node;
@@ -256,19 +248,4 @@ static void threads_are_what_the_task_was_given(void **state)
         assert_int_equal(hpct_rank_threads_share(cases[i].cores, cases[i].ranks, cases[i].per_task,
                                                  cases[i].on_node, cases[i].local),
                          cases[i].want);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(epochs_are_as_keras_writes_them),
-        cmocka_unit_test(numbers_have_four_digits),
-        cmocka_unit_test(progress_bar_is_for_terminals),
-        cmocka_unit_test(blocked_terminal_is_not_a_standstill),
-        cmocka_unit_test(history_is_as_keras_writes_it),
-        cmocka_unit_test(full_disk_is_reported),
-        cmocka_unit_test(summary_has_all_documented_keys),
-        cmocka_unit_test(threads_are_what_the_task_was_given),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

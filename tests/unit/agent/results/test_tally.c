@@ -35,9 +35,8 @@ static const float outputs[6][4] = {{.7F, .2F, .1F, 0}, {.6F, .3F, .1F, 0}, {.1F
                                     {.5F, .4F, .1F, 0}, {.2F, .5F, .3F, 0}, {.3F, .3F, .2F, .2F}};
 static const int32_t labels[6] = {0, 0, 1, 1, 2, 2};
 
-static void classes_have_their_metrics(void **state)
+TEST(classes_have_their_metrics)
 {
-    (void) state;
     hpct_results_tally *tally =
         tally_of((hpct_results_tally_options){.outputs = 4, .labels = 4, .metrics = ALL_METRICS});
     assert_int_equal(hpct_results_tally_add(tally, outputs[0], labels, 6), HPCT_OK);
@@ -64,9 +63,8 @@ static void classes_have_their_metrics(void **state)
 }
 
 /* Parts of the samples, added up, are all of them. */
-static void counts_are_added(void **state)
+TEST(counts_are_added)
 {
-    (void) state;
     hpct_results_tally_options options = {
         .outputs = 4, .labels = 4, .metrics = ALL_METRICS, .matrix = true};
     hpct_results_tally *whole = tally_of(options),
@@ -88,9 +86,8 @@ static void counts_are_added(void **state)
     hpct_results_tally_close(parts[1]);
 }
 
-static void logits_become_probabilities(void **state)
+TEST(logits_become_probabilities)
 {
-    (void) state;
     hpct_results_tally *a =
         tally_of((hpct_results_tally_options){.outputs = 4, .labels = 4, .metrics = ALL_METRICS});
     hpct_results_tally *b = tally_of((hpct_results_tally_options){
@@ -111,9 +108,8 @@ static void logits_become_probabilities(void **state)
 
 /* ---- one output ---- */
 
-static void one_output_is_class_1(void **state)
+TEST(one_output_is_class_1)
 {
-    (void) state;
     const float x[5] = {.9F, .6F, .5F, .2F, NAN};
     const int32_t y[5] = {1, 0, 1, 0, 1};
     hpct_results_tally *tally =
@@ -135,9 +131,8 @@ static void one_output_is_class_1(void **state)
     hpct_results_tally_close(tally);
 }
 
-static void what_is_not_a_class_is_refused(void **state)
+TEST(what_is_not_a_class_is_refused)
 {
-    (void) state;
     hpct_results_tally *tally;
     const float x[2] = {.5F, 1.5F};
     const int32_t y = 0;
@@ -158,9 +153,8 @@ static void what_is_not_a_class_is_refused(void **state)
 
 /* ---- files ---- */
 
-static void the_matrix_names_its_classes(void **state)
+TEST(the_matrix_names_its_classes)
 {
-    (void) state;
     char path[] = "/tmp/test_tally.XXXXXX", text[128] = "", cat[] = "cat", odd[] = "a \"b\", c";
     char *names[2] = {cat, odd};
     const float x[4] = {.9F, .1F, .8F, .2F};
@@ -204,9 +198,8 @@ static const struct weights_case {
     {"{\"cat\": 1", 0, 0, "line 1"},
 };
 
-static void weights_are_by_name_or_number(void **state)
+TEST(weights_are_by_name_or_number)
 {
-    (void) state;
     char cat[] = "cat", dog[] = "dog", zero[] = "0";
     char *names[3] = {cat, dog, zero};
     for (size_t i = 0; i < sizeof weights_cases / sizeof weights_cases[0]; i++) {
@@ -244,9 +237,8 @@ static double keras_mape(const float *p, const float *y, int samples, int num)
     return sum / samples;
 }
 
-static void numbers_have_percentage_errors(void **state)
+TEST(numbers_have_percentage_errors)
 {
-    (void) state;
     const float p[3][2] = {{1.5F, 2}, {-3, .25F}, {0, 1e-7F}},
                 y[3][2] = {{1, 4}, {-2, -.5F}, {8, 0}};
     hpct_metrics m;
@@ -263,19 +255,4 @@ static void numbers_have_percentage_errors(void **state)
     assert_near(m.mape, 50);
     assert_int_equal(hpct_results_tally_classes(tally), 0);
     hpct_results_tally_close(tally);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_have_their_metrics),
-        cmocka_unit_test(counts_are_added),
-        cmocka_unit_test(numbers_have_percentage_errors),
-        cmocka_unit_test(logits_become_probabilities),
-        cmocka_unit_test(one_output_is_class_1),
-        cmocka_unit_test(what_is_not_a_class_is_refused),
-        cmocka_unit_test(the_matrix_names_its_classes),
-        cmocka_unit_test(weights_are_by_name_or_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,6 @@ static hpct_dataset *train, *test;
 
 static int open_all(void **state)
 {
-    (void) state;
     folder = pictures_folder();
     pictures_mnist_like(folder, 203, 57, 10, false);
     return hpct_context_open_alone(&context) != HPCT_OK ||
@@ -27,7 +26,6 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-    (void) state;
     hpct_dataset_free(train);
     hpct_dataset_free(test);
     hpct_context_close(context);

@@ -25,9 +25,8 @@ static const struct {
 };
 #define NUM_ROUNDINGS (sizeof roundings / sizeof *roundings)
 
-static void rounding_is_to_nearest_even(void **state)
+TEST(rounding_is_to_nearest_even)
 {
-    (void) state;
     for (size_t i = 0; i < NUM_ROUNDINGS; i++)
         assert_true(hpct_backend_bf16_value(hpct_backend_bf16_of(roundings[i].number)) ==
                     roundings[i].nearest);
@@ -39,9 +38,8 @@ static void rounding_is_to_nearest_even(void **state)
     assert_true(isnan(hpct_backend_bf16_value(hpct_backend_bf16_of(low_nan.value))));
 }
 
-static void loops_round_alike(void **state)
+TEST(loops_round_alike)
 {
-    (void) state;
     enum { ROWS = 3, OUT = 37, COUNT = ROWS * OUT };
     float src[COUNT], dst[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -111,9 +109,8 @@ static bool have_bf16(void)
 }
 
 /* The reference rounds the first convolution's operands too. */
-static void backends_train_alike(void **state)
+TEST(backends_train_alike)
 {
-    (void) state;
     hpct_model *ref = mixed_model(HPCT_BF16, 0.9), *wide = mixed_model(HPCT_FP32, 0.9);
     small_build(ref, (hpct_run_build_options){.backend = "ref"});
     small_build(wide, (hpct_run_build_options){.backend = "ref"});
@@ -140,9 +137,8 @@ static void backends_train_alike(void **state)
     hpct_model_free(cpu);
 }
 
-static void fused_update_is_the_update(void **state)
+TEST(fused_update_is_the_update)
 {
-    (void) state;
     if (!have_bf16())
         skip();
     hpct_model *fused = mixed_model(HPCT_BF16, 0), *plain = mixed_model(HPCT_BF16, 0);
@@ -161,9 +157,8 @@ static void fused_update_is_the_update(void **state)
 }
 
 /* The fused model's gradients are the other's, where they are shown; its weights do not change. */
-static void gradients_of_a_fused_update_are_shown(void **state)
+TEST(gradients_of_a_fused_update_are_shown)
 {
-    (void) state;
     if (!have_bf16())
         skip();
     hpct_model *models[3];
@@ -175,9 +170,8 @@ static void gradients_of_a_fused_update_are_shown(void **state)
 }
 
 /* However weights change, the next forward has them. */
-static void copies_follow_the_parameters(void **state)
+TEST(copies_follow_the_parameters)
 {
-    (void) state;
     if (!have_bf16())
         skip();
     hpct_model *model = mixed_model(HPCT_BF16, 0);
@@ -199,9 +193,8 @@ static void copies_follow_the_parameters(void **state)
     hpct_model_free(model);
 }
 
-static void master_weights_are_fp32(void **state)
+TEST(master_weights_are_fp32)
 {
-    (void) state;
     if (!have_bf16())
         skip();
     hpct_model *model = mixed_model(HPCT_BF16, 0);
@@ -221,9 +214,8 @@ static void master_weights_are_fp32(void **state)
     hpct_model_free(model);
 }
 
-static void precisions_have_names(void **state)
+TEST(precisions_have_names)
 {
-    (void) state;
     hpct_precision precision = HPCT_FP32;
     assert_int_equal(hpct_precision_find(&precision, "bf16"), HPCT_OK);
     assert_int_equal(precision, HPCT_BF16);
@@ -236,19 +228,4 @@ static void precisions_have_names(void **state)
     hpct_compile_options options = {.precision = HPCT_PRECISIONS};
     assert_int_equal(hpct_model_compile_with(model, &options), HPCT_ERR_USAGE);
     hpct_model_free(model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounding_is_to_nearest_even),
-        cmocka_unit_test(loops_round_alike),
-        cmocka_unit_test(backends_train_alike),
-        cmocka_unit_test(fused_update_is_the_update),
-        cmocka_unit_test(gradients_of_a_fused_update_are_shown),
-        cmocka_unit_test(copies_follow_the_parameters),
-        cmocka_unit_test(master_weights_are_fp32),
-        cmocka_unit_test(precisions_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

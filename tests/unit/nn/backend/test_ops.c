@@ -5,27 +5,24 @@
 
 #include <math.h>
 
-static void max_pool2d_matches(void **state)
+TEST(max_pool2d_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(120)); i++) {
         nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
         check_case(&c);
     }
 }
 
-static void average_pool2d_matches(void **state)
+TEST(average_pool2d_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = random_window_case(HPCT_OP_AVERAGE_POOL2D, 40, 0);
         check_case(&c);
     }
 }
 
-static void max_pool2d_of_equal_values_matches(void **state)
+TEST(max_pool2d_of_equal_values_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
         c.small_integers = 2;
@@ -33,9 +30,8 @@ static void max_pool2d_of_equal_values_matches(void **state)
     }
 }
 
-static void dense_matches(void **state)
+TEST(dense_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(120)); i++) {
         nn_case c = {.n = pick(1, 70), .other_n = pick(0, 1) * pick(1, 70)};
         c.precision = pick_precision();
@@ -51,9 +47,8 @@ static void dense_matches(void **state)
     }
 }
 
-static void activations_match(void **state)
+TEST(activations_match)
 {
-    (void) state;
     static const hpct_op_kind kinds[] = {HPCT_OP_SOFTMAX,
                                          HPCT_GRAPH_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT)};
     const int num = (int) (sizeof kinds / sizeof *kinds);
@@ -72,9 +67,8 @@ static void activations_match(void **state)
     }
 }
 
-static void add_and_concatenate_match(void **state)
+TEST(add_and_concatenate_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(80)); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .add = pick(0, 1) == 1};
         bool round = pick(0, 1) == 1;
@@ -90,9 +84,8 @@ static void add_and_concatenate_match(void **state)
     }
 }
 
-static void multiply_matches(void **state)
+TEST(multiply_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
         c.spec.kind = HPCT_OP_MULTIPLY;
@@ -104,9 +97,8 @@ static void multiply_matches(void **state)
     }
 }
 
-static void normalization_and_prelu_match(void **state)
+TEST(normalization_and_prelu_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = pick(0, 3) > 0};
         c.add = c.needs_diff_src && pick(0, 1) == 1;
@@ -125,9 +117,8 @@ static void normalization_and_prelu_match(void **state)
 }
 
 /* Random channels and rows, with and without gamma and beta. */
-static void batch_norm_matches(void **state)
+TEST(batch_norm_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(80)); i++) {
         nn_case c = {.n = pick(1, 20), .needs_diff_src = pick(0, 3) > 0};
         c.add = c.needs_diff_src && pick(0, 1) == 1;
@@ -145,9 +136,8 @@ static void batch_norm_matches(void **state)
 }
 
 /* Padding, and cropping, which is padding that is negative on some sides. */
-static void pad2d_matches(void **state)
+TEST(pad2d_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(80)); i++) {
         bool crops = i % 2 == 1;
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
@@ -173,9 +163,8 @@ static void pad2d_matches(void **state)
 }
 
 /* Layer normalization, and groups of channels over pictures; some larger than a warp's share. */
-static void group_norm_matches(void **state)
+TEST(group_norm_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(80)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = pick(0, 3) > 0};
         bool layer = i % 2 == 0;
@@ -196,9 +185,8 @@ static void group_norm_matches(void **state)
 }
 
 /* By the backend's Conv2D, of a window from the result to the source. */
-static void conv2d_transpose_matches(void **state)
+TEST(conv2d_transpose_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         int kernel[2] = {pick(1, 5), pick(1, 5)}, strides[2] = {pick(1, 3), pick(1, 3)};
         nn_case c = {.n = pick(1, 9), .other_n = pick(0, 1) * pick(1, 9)};
@@ -213,9 +201,8 @@ static void conv2d_transpose_matches(void **state)
     }
 }
 
-static void permute_matches(void **state)
+TEST(permute_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
         int rank = c.spec.permute.rank = pick(1, HPCT_MAX_RANK);
@@ -231,9 +218,8 @@ static void permute_matches(void **state)
 }
 
 /* Whole channels of a picture, and whole samples. */
-static void dropout_of_rows_matches(void **state)
+TEST(dropout_of_rows_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(30)); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.spec.kind = HPCT_OP_DROPOUT;
@@ -244,9 +230,8 @@ static void dropout_of_rows_matches(void **state)
     }
 }
 
-static void gaussian_noise_matches(void **state)
+TEST(gaussian_noise_matches)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(20)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.add = pick(0, 1) == 1;
@@ -258,9 +243,8 @@ static void gaussian_noise_matches(void **state)
     }
 }
 
-static void dropout_and_rescaling_match(void **state)
+TEST(dropout_and_rescaling_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.spec.kind = i % 2 == 0 ? HPCT_OP_DROPOUT : HPCT_OP_RESCALING;
@@ -274,9 +258,8 @@ static void dropout_and_rescaling_match(void **state)
 }
 
 /* RANDOM_CROP has no backward. */
-static void resizing_and_crop_match(void **state)
+TEST(resizing_and_crop_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         bool crops = i % 2 == 1, larger = pick(0, 1) == 1; /* only then a crop is drawn */
         nn_case c = {.n = pick(1, 9),
@@ -299,9 +282,8 @@ static double pick_part(int low)
 }
 
 /* There is no backward. Images of equal values too, whose contrast is 0. */
-static void variations_match(void **state)
+TEST(variations_match)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(144); i++) {
         nn_case c = {.n = pick(1, 9), .inference = pick(0, 9) == 0, .forward_only = true};
         hpct_graph_picture *p = &c.spec.picture;
@@ -330,41 +312,12 @@ static void variations_match(void **state)
     }
 }
 
-static void blocked_layouts_were_tried(void **state)
+TEST(blocked_layouts_were_tried)
 {
-    (void) state;
     blocks_were_tried(unit_cases(nn_cases(150)));
 }
 
-static void both_16_bit_types_were_tried(void **state)
+TEST(both_16_bit_types_were_tried)
 {
-    (void) state;
     values_of_16_bits_were_tried(unit_cases(nn_cases(400)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(max_pool2d_matches),
-        cmocka_unit_test(average_pool2d_matches),
-        cmocka_unit_test(max_pool2d_of_equal_values_matches),
-        cmocka_unit_test(dense_matches),
-        cmocka_unit_test(activations_match),
-        cmocka_unit_test(add_and_concatenate_match),
-        cmocka_unit_test(multiply_matches),
-        cmocka_unit_test(normalization_and_prelu_match),
-        cmocka_unit_test(batch_norm_matches),
-        cmocka_unit_test(pad2d_matches),
-        cmocka_unit_test(group_norm_matches),
-        cmocka_unit_test(conv2d_transpose_matches),
-        cmocka_unit_test(permute_matches),
-        cmocka_unit_test(dropout_and_rescaling_match),
-        cmocka_unit_test(dropout_of_rows_matches),
-        cmocka_unit_test(gaussian_noise_matches),
-        cmocka_unit_test(resizing_and_crop_match),
-        cmocka_unit_test(variations_match),
-        cmocka_unit_test(blocked_layouts_were_tried),
-        cmocka_unit_test(both_16_bit_types_were_tried),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

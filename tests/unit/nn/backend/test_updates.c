@@ -158,7 +158,6 @@ TEST(updates_match)
 TEST(updates_of_large_parameters_match)
 {
     const hpct_optimizer_kind kinds[] = {HPCT_LAMB, HPCT_SGD};
-    (void) state;
     all_large = true;
     for (int i = 0; i < 2; i++)
         check_update(random_update(kinds[i], 3));

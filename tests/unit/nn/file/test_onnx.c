@@ -81,14 +81,12 @@ static char path[] = "/tmp/hpct-onnx-XXXXXX";
 
 static int make_file(void **state)
 {
-    (void) state;
     int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
 
 static int remove_file(void **state)
 {
-    (void) state;
     return unlink(path);
 }
 

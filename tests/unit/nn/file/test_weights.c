@@ -21,7 +21,6 @@ static const char *in_folder(const char *name)
 
 static int make_folder(void **state)
 {
-    (void) state;
     return mkdtemp(folder) == NULL;
 }
 
@@ -37,7 +36,6 @@ static int count_files(void)
 
 static int empty_folder(void **state)
 {
-    (void) state;
     DIR *dir = opendir(folder);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (entry->d_name[0] != '.')
@@ -62,9 +60,8 @@ static hpct_model *tiny(uint64_t seed)
     return model;
 }
 
-static void weights_are_read_back(void **state)
+TEST_WITH(weights_are_read_back, NULL, empty_folder)
 {
-    (void) state;
     hpct_model *model, *other;
     int batch = 4;
     hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
@@ -89,9 +86,8 @@ static void weights_are_read_back(void **state)
     hpct_model_free(other);
 }
 
-static void file_is_safetensors(void **state)
+TEST_WITH(file_is_safetensors, NULL, empty_folder)
 {
-    (void) state;
     static const char header[] = "{\"dense/kernel\":{\"dtype\":\"F32\",\"shape\":[2,3],"
                                  "\"data_offsets\":[0,24]},\"dense/bias\":{\"dtype\":\"F32\","
                                  "\"shape\":[3],\"data_offsets\":[24,36]}}";
@@ -147,9 +143,8 @@ static hpct_status load_header(const parse_case *c, char *got, size_t size)
 }
 #define LENGTH(bytes) (&(const uint64_t){bytes})
 
-static void malformed_files_are_rejected(void **state)
+TEST_WITH(malformed_files_are_rejected, NULL, empty_folder)
 {
-    (void) state;
     const parse_case cases[] = {
         {"{" KERNEL "," BIAS "}", HPCT_ERR_DATA, "not a safetensors file", 36, LENGTH(1ll << 40)},
         {"{" KERNEL "," BIAS "}", HPCT_ERR_DATA, "not a safetensors file", 36, LENGTH(100000)},
@@ -206,9 +201,8 @@ static void malformed_files_are_rejected(void **state)
     "dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[24,36]}}"
 
 /* Names of torch.nn.DataParallel and torch.compile; of all tensors, or of none. */
-static void words_before_all_names_are_left_out(void **state)
+TEST_WITH(words_before_all_names_are_left_out, NULL, empty_folder)
 {
-    (void) state;
     static const char *const good[] = {WRAPPED("module."), WRAPPED("_orig_mod."),
                                        WRAPPED("_orig_mod.module."), WRAPPED("module._orig_mod.")};
     static const char *const bad[] = {
@@ -246,9 +240,8 @@ static hpct_status load_other(const parse_case *c, char *got, size_t size)
 }
 
 /* What people have under the names of weights; is said, whatever the name's end. */
-static void other_formats_are_named(void **state)
+TEST_WITH(other_formats_are_named, NULL, empty_folder)
 {
-    (void) state;
     static const char *const names[] = {"x.safetensors", "x.weights.h5", "x"};
     for (int i = 0; i < 3; i++) {
 #define BYTES(text, words)                                                                         \
@@ -280,9 +273,8 @@ static void other_formats_are_named(void **state)
 }
 
 /* Its first bytes are the length of the header, which may be those of any other format. */
-static void safetensors_are_not_mistaken_for_other_formats(void **state)
+TEST_WITH(safetensors_are_not_mistaken_for_other_formats, NULL, empty_folder)
 {
-    (void) state;
     static const unsigned lengths[] = {0x280 /* a pickle's */, 0x8b1f /* gzip's */, 0x22, 0x7b,
                                        0x3c};
     hpct_model *model = tiny(5);
@@ -304,9 +296,8 @@ static void safetensors_are_not_mistaken_for_other_formats(void **state)
     hpct_model_free(model);
 }
 
-static void numbers_must_be_finite(void **state)
+TEST_WITH(numbers_must_be_finite, NULL, empty_folder)
 {
-    (void) state;
     static const float odd[] = {NAN, INFINITY, -INFINITY};
     static const char text[] = "{" KERNEL "," BIAS "}";
     hpct_model *model = tiny(5), *same = tiny(5);
@@ -329,9 +320,8 @@ static void numbers_must_be_finite(void **state)
     hpct_model_free(same);
 }
 
-static void names_of_other_formats_are_rejected(void **state)
+TEST_WITH(names_of_other_formats_are_rejected, NULL, empty_folder)
 {
-    (void) state;
     static const char *const bad[] = {"w.keras", "w.hdf5",  "w.npz", "w.H5",
                                       "w.pt",    "w.Keras", "w.ckpt"};
     static const char *const good[] = {"w", "w.safetensors", "run.v2", ".keras/w"};
@@ -348,9 +338,8 @@ static void names_of_other_formats_are_rejected(void **state)
 }
 
 /* As on a full disk: the file that was there stays, and nothing is left beside it. */
-static void failed_save_keeps_the_old_file(void **state)
+TEST_WITH(failed_save_keeps_the_old_file, NULL, empty_folder)
 {
-    (void) state;
     hpct_model *model = tiny(5), *other = tiny(6), *back = tiny(7);
     assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_OK);
     struct rlimit limit, small;
@@ -401,9 +390,8 @@ static bool has_values_of(const hpct_model *a, int i, const hpct_model *b, int k
 }
 
 /* Layer by layer: of a head of another shape not even the bias that would fit. */
-static void layers_that_fit_are_loaded(void **state)
+TEST_WITH(layers_that_fit_are_loaded, NULL, empty_folder)
 {
-    (void) state;
     hpct_model *saved = CHAIN(1, {"base", 3}, {"head", 5}),
                *model = CHAIN(2, {"base", 3}, {"wide", 4}, {"head", 5}),
                *initial = CHAIN(2, {"base", 3}, {"wide", 4}, {"head", 5}),
@@ -436,9 +424,8 @@ static void layers_that_fit_are_loaded(void **state)
 }
 
 /* Also of a file that fits in part. */
-static void what_is_loaded_must_be_sound(void **state)
+TEST_WITH(what_is_loaded_must_be_sound, NULL, empty_folder)
 {
-    (void) state;
     hpct_model *saved = CHAIN(1, {"base", 3}, {"head", 5}),
                *model = CHAIN(2, {"base", 3}, {"head", 4}),
                *initial = CHAIN(2, {"base", 3}, {"head", 4});
@@ -459,9 +446,8 @@ static void what_is_loaded_must_be_sound(void **state)
 }
 
 /* The line stays readable. */
-static void a_long_list_is_cut(void **state)
+TEST_WITH(a_long_list_is_cut, NULL, empty_folder)
 {
-    (void) state;
     dense_layer few[] = {{"base", 3}, {NULL, 0}}, many[32] = {{"base", 3}};
     char names[30][8], *skipped = NULL;
     for (int i = 0; i < 30; i++) {
@@ -479,9 +465,8 @@ static void a_long_list_is_cut(void **state)
     hpct_model_free(model);
 }
 
-static void there_must_be_weights_to_save(void **state)
+TEST_WITH(there_must_be_weights_to_save, NULL, empty_folder)
 {
-    (void) state;
     hpct_model *model = tiny(0);
     assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_ERR_USAGE);
     assert_int_equal(count_files(), 0);
@@ -490,20 +475,5 @@ static void there_must_be_weights_to_save(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(weights_are_read_back, empty_folder),
-        cmocka_unit_test_teardown(file_is_safetensors, empty_folder),
-        cmocka_unit_test_teardown(malformed_files_are_rejected, empty_folder),
-        cmocka_unit_test_teardown(other_formats_are_named, empty_folder),
-        cmocka_unit_test_teardown(words_before_all_names_are_left_out, empty_folder),
-        cmocka_unit_test_teardown(safetensors_are_not_mistaken_for_other_formats, empty_folder),
-        cmocka_unit_test_teardown(numbers_must_be_finite, empty_folder),
-        cmocka_unit_test_teardown(names_of_other_formats_are_rejected, empty_folder),
-        cmocka_unit_test_teardown(failed_save_keeps_the_old_file, empty_folder),
-        cmocka_unit_test_teardown(layers_that_fit_are_loaded, empty_folder),
-        cmocka_unit_test_teardown(what_is_loaded_must_be_sound, empty_folder),
-        cmocka_unit_test_teardown(a_long_list_is_cut, empty_folder),
-        cmocka_unit_test_teardown(there_must_be_weights_to_save, empty_folder),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

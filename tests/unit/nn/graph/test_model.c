@@ -22,9 +22,8 @@ static hpct_status compile(hpct_model *model)
     return hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd);
 }
 
-static void builtin_models_have_keras_counts(void **state)
+TEST(builtin_models_have_keras_counts)
 {
-    (void) state;
     hpct_model *cnn = builtin("mnist-cnn"), *convnet = builtin("mnist-convnet");
     assert_int_equal(hpct_model_count_parameters(cnn), 2770634);
     assert_int_equal(hpct_model_count_parameters(convnet), 62346);
@@ -38,9 +37,8 @@ static void builtin_models_have_keras_counts(void **state)
 }
 
 /* keras.applications: model.count_params() and the layers' names. */
-static void residual_networks_are_keras(void **state)
+TEST(residual_networks_are_keras)
 {
-    (void) state;
     static const struct {
         const char *name;
         size_t parameters, states;
@@ -81,9 +79,8 @@ static void residual_networks_are_keras(void **state)
 
 /* keras.applications: model.count_params(), of which not trained, and the first and last layers
  * with weights. */
-static void image_networks_are_keras(void **state)
+TEST(image_networks_are_keras)
 {
-    (void) state;
     static const struct {
         const char *name;
         size_t parameters, states;
@@ -117,9 +114,8 @@ static void image_networks_are_keras(void **state)
 
 /* torchvision.models: numbers of parameters (those of Inception without the auxiliary classifier's
  * 3326696), and names of modules. */
-static void forms_are_torchvisions(void **state)
+TEST(forms_are_torchvisions)
 {
-    (void) state;
     static const struct {
         const char *name;
         size_t parameters;
@@ -153,9 +149,8 @@ static void forms_are_torchvisions(void **state)
 
 /* EfficientNet's VarianceScaling: 2 / fan-out for convolutions, 1 / (3 fan-out) for the last layer;
  * the others have Glorot's. */
-static void initial_weights_are_keras(void **state)
+TEST(initial_weights_are_keras)
 {
-    (void) state;
     hpct_model *m = builtin("efficientnetb0"), *other = builtin("mobilenetv2");
     int seen = 0;
     for (int i = 0; i < m->num_params; i++) {
@@ -191,9 +186,8 @@ static const hpct_layer *layer_named(const hpct_model *model, const char *name)
 }
 
 /* What predictions do not show: rates of dropout, epsilon and momentum of normalizations. */
-static void settings_of_training_are_theirs(void **state)
+TEST(settings_of_training_are_theirs)
 {
-    (void) state;
     static const struct {
         const char *model, *layer;
         double dropout, momentum, epsilon;
@@ -237,9 +231,8 @@ static void settings_of_training_are_theirs(void **state)
 }
 
 /* Padding before stride 2 depends on the parity of the size: Keras' models of other sizes. */
-static void image_networks_take_any_size(void **state)
+TEST(image_networks_take_any_size)
 {
-    (void) state;
     static const char *const names[] = {"mobilenet",
                                         "mobilenetv2",
                                         "mobilenetv3small",
@@ -265,9 +258,8 @@ static void image_networks_take_any_size(void **state)
     }
 }
 
-static void unknown_model_lists_the_names(void **state)
+TEST(unknown_model_lists_the_names)
 {
-    (void) state;
     hpct_model *model;
     assert_int_equal(hpct_model_builtin(&model, "resnet9000"), HPCT_ERR_USAGE);
     assert_string_equal(hpct_last_error(),
@@ -293,9 +285,8 @@ static void unknown_model_lists_the_names(void **state)
         hpct_model_free(m);                                                                        \
     } while (0)
 
-static void faults_of_windows_and_products_are_named(void **state)
+TEST(faults_of_windows_and_products_are_named)
 {
-    (void) state;
     FAULT("conv2d_1: kernel 5x5 does not fit input 3x3x1",
           hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 1, .kernel = {26, 26}});
           hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 1, .kernel = {5, 5}});
@@ -375,9 +366,8 @@ static void faults_of_windows_and_products_are_named(void **state)
           hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}}));
 }
 
-static void faults_of_shapes_are_named(void **state)
+TEST(faults_of_shapes_are_named)
 {
-    (void) state;
     FAULT("reshape: input 28x28x1 cannot take the shape 28x29",
           hpct_model_add_reshape(m, HPCT_SHAPE(28, 29)));
     FAULT("reshape: input 28x28x1 cannot take the shape -1x5",
@@ -409,9 +399,8 @@ static void faults_of_shapes_are_named(void **state)
           hpct_model_add_resizing(m, 65536, 65536));
 }
 
-static void faults_of_numbers_are_named(void **state)
+TEST(faults_of_numbers_are_named)
 {
-    (void) state;
     FAULT("activation: there is no activation 77",
           hpct_model_add_activation(m, (hpct_activation) 77));
     FAULT("dropout_1: the rate must lie between 0 and 1, but it is 1.5",
@@ -514,9 +503,8 @@ static void late_contrast(hpct_model *m)
     hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {0.1, 0.1}});
 }
 
-static void faults_of_random_layers_are_named(void **state)
+TEST(faults_of_random_layers_are_named)
 {
-    (void) state;
     static const struct {
         void (*describe)(hpct_model *);
         const char *message;
@@ -555,9 +543,8 @@ static void faults_of_random_layers_are_named(void **state)
     }
 }
 
-static void faults_of_whole_models_are_named(void **state)
+TEST(faults_of_whole_models_are_named)
 {
-    (void) state;
     FAULT("model m has no layers", (void) m);
     hpct_model *model = hpct_model_new("m", HPCT_SHAPE(0, 3));
     hpct_model_add_flatten(model);
@@ -568,9 +555,8 @@ static void faults_of_whole_models_are_named(void **state)
     hpct_model_free(model);
 }
 
-static void compile_refuses_bad_settings(void **state)
+TEST(compile_refuses_bad_settings)
 {
-    (void) state;
     hpct_model *model = builtin("mnist-cnn");
     hpct_optimizer bad[] = {{.kind = HPCT_SGD, .learning_rate = NAN},
                             {.kind = HPCT_SGD, .learning_rate = -1},
@@ -601,9 +587,8 @@ static void assert_layers(const hpct_model *m, const char *const layers[][2], in
     }
 }
 
-static void shapes_follow_keras(void **state)
+TEST(shapes_follow_keras)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(7, 8, 3));
     hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 4,
                                             .kernel = {3, 2},
@@ -641,17 +626,15 @@ static void shapes_follow_keras(void **state)
     hpct_model_free(m);
 }
 
-static void operations_have_names(void **state)
+TEST(operations_have_names)
 {
-    (void) state;
     for (int kind = 0; kind < HPCT_OP_KINDS; kind++)
         assert_non_null(hpct_op_kind_name((hpct_op_kind) kind));
 }
 
 /* Of two classes: of all activations only sigmoid, and none, leave one output to train. */
-static void one_output_is_a_sigmoid_or_a_logit(void **state)
+TEST(one_output_is_a_sigmoid_or_a_logit)
 {
-    (void) state;
     int known = 0;
     for (bool more = true; more; known++) {
         hpct_activation activation = (hpct_activation) known;
@@ -668,9 +651,8 @@ static void one_output_is_a_sigmoid_or_a_logit(void **state)
     assert_true(known > HPCT_SELU);
 }
 
-static void elementwise_layers_have_keras_shapes_and_names(void **state)
+TEST(elementwise_layers_have_keras_shapes_and_names)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(6, 5, 3));
     hpct_model_add_normalization(m);
     hpct_model_add_rescaling_by(m, &(hpct_per_channel){3, {1, 2, 3}, {0, -1, 4}});
@@ -703,9 +685,8 @@ static void elementwise_layers_have_keras_shapes_and_names(void **state)
     hpct_model_free(m);
 }
 
-static void numbers_per_channel_and_factors_are_checked(void **state)
+TEST(numbers_per_channel_and_factors_are_checked)
 {
-    (void) state;
     static const struct {
         int kind;
         const char *words;
@@ -735,9 +716,8 @@ static void numbers_per_channel_and_factors_are_checked(void **state)
     }
 }
 
-static void picture_layers_have_keras_shapes_and_names(void **state)
+TEST(picture_layers_have_keras_shapes_and_names)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
     hpct_model_add_rescaling(m, 1.0 / 255, 0);
     hpct_model_add_random_flip(m, HPCT_FLIP_HORIZONTAL);
@@ -755,9 +735,8 @@ static void picture_layers_have_keras_shapes_and_names(void **state)
 }
 
 /* In training images of 0 to 255 are meant, also behind other image layers. */
-static void pixels_that_are_meant_are_known(void **state)
+TEST(pixels_that_are_meant_are_known)
 {
-    (void) state;
     const struct {
         double most, scale;
         bool meant;
@@ -776,9 +755,8 @@ static void pixels_that_are_meant_are_known(void **state)
 }
 
 /* Also after Normalization, whose states are not trained, and beside a branch with weights. */
-static void random_pictures_come_before_weights(void **state)
+TEST(random_pictures_come_before_weights)
 {
-    (void) state;
     static const char *const names[] = {"random_rotation", "random_zoom", "random_translation",
                                         "random_contrast", "random_brightness"};
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
@@ -804,9 +782,8 @@ static void random_pictures_come_before_weights(void **state)
 }
 
 /* Shapes, names and parameters that Keras gives the same layers. */
-static void more_layers_have_keras_shapes_and_names(void **state)
+TEST(more_layers_have_keras_shapes_and_names)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
     hpct_model_add_cropping2d(m, &(hpct_cropping2d){.cropping = {{1, 3}, {0, 4}}});
     hpct_model_add_separable_conv2d(m, &(hpct_separable_conv2d){.filters = 8,
@@ -864,9 +841,8 @@ static void more_layers_have_keras_shapes_and_names(void **state)
 }
 
 /* Output shapes and parameter shapes that Keras gives the same layers. */
-static void convolutions_have_keras_shapes(void **state)
+TEST(convolutions_have_keras_shapes)
 {
-    (void) state;
     hpct_model *m = hpct_model_new("m", HPCT_SHAPE(11, 12, 6));
     hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 8,
                                             .kernel = {3, 2},
@@ -916,9 +892,8 @@ static void convolutions_have_keras_shapes(void **state)
     hpct_model_free(m);
 }
 
-static void summary_has_keras_form(void **state)
+TEST(summary_has_keras_form)
 {
-    (void) state;
     static const char expected[] =
         "Model: \"mnist-cnn\"\n"
         "_________________________________________________________________\n"
@@ -955,9 +930,8 @@ static void summary_has_keras_form(void **state)
 }
 
 /* The vectors that the Random123 library publishes. */
-static void philox_gives_the_published_numbers(void **state)
+TEST(philox_gives_the_published_numbers)
 {
-    (void) state;
     static const struct {
         uint32_t counter[4], key[2], out[4];
     } known[] = {
@@ -985,9 +959,8 @@ static float *values_of(const hpct_model *model, int param)
 
 /* Keras: sqrt(6 / (fan_in + fan_out)); of a 3x3 kernel from 1 to 32 channels the fans are 9 and
  * 288. */
-static void numbers_do_not_depend_on_how_many_are_drawn(void **state)
+TEST(numbers_do_not_depend_on_how_many_are_drawn)
 {
-    (void) state;
     for (size_t count = 0; count < 14; count++) {
         float many[15] = {[14] = 2};
         many[count] = 2;
@@ -998,9 +971,8 @@ static void numbers_do_not_depend_on_how_many_are_drawn(void **state)
     }
 }
 
-static void initial_values_are_glorot_uniform(void **state)
+TEST(initial_values_are_glorot_uniform)
 {
-    (void) state;
     static const struct {
         int param;
         double fans;
@@ -1029,9 +1001,8 @@ static void initial_values_are_glorot_uniform(void **state)
     hpct_model_free(model);
 }
 
-static void initial_values_depend_on_the_seed_alone(void **state)
+TEST(initial_values_depend_on_the_seed_alone)
 {
-    (void) state;
     hpct_model *models[3];
     int batch = 2;
     for (int i = 0; i < 3; i++) {
@@ -1055,9 +1026,8 @@ static void initial_values_depend_on_the_seed_alone(void **state)
     }
 }
 
-static void plan_shares_but_never_overlaps(void **state)
+TEST(plan_shares_but_never_overlaps)
 {
-    (void) state;
     uint64_t draws = 0;
     for (int round = 0; round < 200; round++) {
         hpct_run_plan_item items[24];
@@ -1081,41 +1051,4 @@ static void plan_shares_but_never_overlaps(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builtin_models_have_keras_counts),
-        cmocka_unit_test(residual_networks_are_keras),
-        cmocka_unit_test(image_networks_are_keras),
-        cmocka_unit_test(initial_weights_are_keras),
-        cmocka_unit_test(settings_of_training_are_theirs),
-        cmocka_unit_test(forms_are_torchvisions),
-        cmocka_unit_test(image_networks_take_any_size),
-        cmocka_unit_test(unknown_model_lists_the_names),
-        cmocka_unit_test(faults_of_windows_and_products_are_named),
-        cmocka_unit_test(faults_of_shapes_are_named),
-        cmocka_unit_test(faults_of_numbers_are_named),
-        cmocka_unit_test(faults_of_random_layers_are_named),
-        cmocka_unit_test(faults_of_whole_models_are_named),
-        cmocka_unit_test(compile_refuses_bad_settings),
-        cmocka_unit_test(shapes_follow_keras),
-        cmocka_unit_test(operations_have_names),
-        cmocka_unit_test(one_output_is_a_sigmoid_or_a_logit),
-        cmocka_unit_test(elementwise_layers_have_keras_shapes_and_names),
-        cmocka_unit_test(numbers_per_channel_and_factors_are_checked),
-        cmocka_unit_test(picture_layers_have_keras_shapes_and_names),
-        cmocka_unit_test(random_pictures_come_before_weights),
-        cmocka_unit_test(pixels_that_are_meant_are_known),
-        cmocka_unit_test(more_layers_have_keras_shapes_and_names),
-        cmocka_unit_test(convolutions_have_keras_shapes),
-        cmocka_unit_test(summary_has_keras_form),
-        cmocka_unit_test(philox_gives_the_published_numbers),
-        cmocka_unit_test(numbers_do_not_depend_on_how_many_are_drawn),
-        cmocka_unit_test(initial_values_are_glorot_uniform),
-        cmocka_unit_test(initial_values_depend_on_the_seed_alone),
-        cmocka_unit_test(plan_shares_but_never_overlaps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,6 @@ TEST(a_frozen_base_has_no_backward)
 {
     const char *backends[] = {small_backend(), "ref"};
     double losses[2][3];
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = tower(NULL);
         size_t count;
@@ -185,7 +184,6 @@ TEST(every_layer_with_weights_can_be_frozen)
 {
     const char *backends[] = {small_backend(), "ref"};
     double losses[2][3];
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = others();
         small_build(model, (hpct_run_build_options){.backend = backends[b]});
@@ -204,7 +202,6 @@ TEST(frozen_layers_above_trained_ones)
 {
     const char *backends[] = {small_backend(), "ref"};
     hpct_model *models[2];
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = models[b] = tower(NULL);
         set_statistics(model);
@@ -246,7 +243,6 @@ static double loss_along(hpct_model *model, int param, const float *from, const 
 TEST(the_gradient_is_that_of_moving_statistics)
 {
     const char *backends[] = {small_backend(), "ref"};
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = tower(NULL);
         size_t floats = 3 * 3 * 3 * 16;
@@ -280,7 +276,6 @@ TEST(the_gradient_is_that_of_moving_statistics)
 TEST(thawed_layers_train_again)
 {
     hpct_model *model = tower(NULL);
-    (void) state;
     small_build(model, (hpct_run_build_options){.backend = small_backend()});
     small_step(model, 8, 0); /* there are slots now */
     assert_int_equal(hpct_model_set_trainable(model, "*", false), HPCT_OK);
@@ -313,7 +308,6 @@ static void refused(hpct_status status, const char *says)
 TEST(a_pattern_that_matches_nothing_is_an_error)
 {
     hpct_model *model = tower(NULL);
-    (void) state;
     refused(hpct_model_set_trainable(model, "first,nothing*", false),
             "matches 'nothing*'; there are: first, norm_1, activation, second");
     assert_int_equal(hpct_model_count_trainable(model) < hpct_model_count_parameters(model), true);
@@ -329,7 +323,6 @@ TEST(a_pattern_that_matches_nothing_is_an_error)
 TEST(a_factor_is_one_of_the_rate)
 {
     const char *backends[] = {small_backend(), "ref"};
-    (void) state;
     for (int k = 0; k < unit_cases(SMALL_OPTIMIZERS); k++) {
         for (int b = 0; b < 2; b++) {
             hpct_optimizer half = small_optimizers[k];
@@ -373,7 +366,6 @@ static double moved(hpct_model *model, const char *name, bool fuse)
 TEST(other_layers_keep_their_rate)
 {
     static const char *const names[] = {"head/kernel", "head/bias", "wide/kernel", "norm_1/gamma"};
-    (void) state;
     for (int i = 0; i < 4; i++) {
         for (int fuse = 0; fuse < 2; fuse++) {
             hpct_model *plain = tower(&(hpct_optimizer){.learning_rate = 0.05}),
@@ -406,7 +398,6 @@ TEST(the_numbers_of_a_normalization_are_no_statistics)
 {
     const int batch = 2;
     size_t states, frozen;
-    (void) state;
     hpct_model *model = hpct_model_new("scaled", HPCT_SHAPE(8, 8, 3));
     hpct_model_name_layer(model, "scale");
     hpct_model_add_normalization(model);

@@ -76,7 +76,6 @@ TEST(values_have_names_and_kinds)
 TEST(padding_is_marked)
 {
     static const char *const backends[] = {"ref", "cpu"};
-    (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = small_ready(backends[b], 0.9);
         size_t count, padding = 0;

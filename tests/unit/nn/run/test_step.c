@@ -8,9 +8,8 @@
 
 #include <math.h>
 
-static void arenas_are_as_promised(void **state)
+TEST(arenas_are_as_promised)
 {
-    (void) state;
     hpct_model *model = small_ready("cpu", 0.9), *other = small_ready("ref", 0.9);
     size_t count, same;
     float *weights = hpct_model_parameters(model, &count);
@@ -39,9 +38,8 @@ static void arenas_are_as_promised(void **state)
 }
 
 /* What an earlier step left in any buffer must not matter. */
-static void nothing_stale_is_read(void **state)
+TEST(nothing_stale_is_read)
 {
-    (void) state;
     hpct_model *dirty = small_ready("cpu", 0.9), *clean = small_ready("cpu", 0.9);
     for (uint32_t t = 0; t < 4; t++) {
         memset(dirty->run->plan.block, 0xff, dirty->run->plan.block_bytes); /* NaN */
@@ -59,9 +57,8 @@ static void nothing_stale_is_read(void **state)
 }
 
 /* The loss over perturbed weights, against the gradient arena: finds buffers that overlap. */
-static void whole_gradient_is_numerical(void **state)
+TEST(whole_gradient_is_numerical)
 {
-    (void) state;
     hpct_model *model = small_ready("ref", 0);
     hpct_backend_batch_sums sums;
     size_t count;
@@ -93,9 +90,8 @@ static void whole_gradient_is_numerical(void **state)
     hpct_model_free(model);
 }
 
-static void softmax_and_its_loss_are_fused(void **state)
+TEST(softmax_and_its_loss_are_fused)
 {
-    (void) state;
     hpct_model *models[2] = {small_model(true), small_model(false)};
     small_compile(models[0], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0);
     small_compile(models[1], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 0);
@@ -133,9 +129,8 @@ static void softmax_and_its_loss_are_fused(void **state)
     hpct_model_free(models[1]);
 }
 
-static void probabilities_need_no_softmax_layer(void **state)
+TEST(probabilities_need_no_softmax_layer)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("m", HPCT_SHAPE(6));
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_RELU});
     small_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0);
@@ -146,9 +141,8 @@ static void probabilities_need_no_softmax_layer(void **state)
 }
 
 /* The trainer may look at it after the update. */
-static void output_stays_until_the_next_forward(void **state)
+TEST(output_stays_until_the_next_forward)
 {
-    (void) state;
     hpct_model *model = small_ready("cpu", 0.9);
     float kept[8 * 4];
     hpct_backend_batch_sums sums;
@@ -162,9 +156,8 @@ static void output_stays_until_the_next_forward(void **state)
     hpct_model_free(model);
 }
 
-static void correct_samples_are_counted(void **state)
+TEST(correct_samples_are_counted)
 {
-    (void) state;
     hpct_model *model = small_ready("cpu", 0);
     hpct_backend_batch_sums sums;
     small_fill(model, 8, 1);
@@ -181,9 +174,8 @@ static void correct_samples_are_counted(void **state)
     hpct_model_free(model);
 }
 
-static void misuse_is_refused(void **state)
+TEST(misuse_is_refused)
 {
-    (void) state;
     int zero = 0, two = 2;
     hpct_backend_batch_sums sums;
     hpct_model *model = small_model(true);
@@ -230,9 +222,8 @@ static void misuse_is_refused(void **state)
     hpct_model_free(model);
 }
 
-static void inference_needs_less_memory(void **state)
+TEST(inference_needs_less_memory)
 {
-    (void) state;
     hpct_model *model = small_ready("cpu", 0);
     size_t training = model->run->plan.block_bytes;
     small_build(model, (hpct_run_build_options){.backend = "cpu", .inference_only = true});
@@ -253,9 +244,8 @@ static void expect_no_allocation(hpct_model *model)
     assert_int_equal(allocations, before);
 }
 
-static void the_step_allocates_nothing(void **state)
+TEST(the_step_allocates_nothing)
 {
-    (void) state;
     for (size_t i = 0; i < SMALL_OPTIMIZERS; i++) {
         hpct_model *model = small_ready_with("cpu", &small_optimizers[i]);
         expect_no_allocation(model);
@@ -267,9 +257,8 @@ static void the_step_allocates_nothing(void **state)
 }
 
 /* The watch over the ranks looks at it. */
-static void each_operation_counts_as_progress(void **state)
+TEST(each_operation_counts_as_progress)
 {
-    (void) state;
     hpct_waits waits;
     hpct_backend_batch_sums sums;
     hpct_model *model = small_ready("cpu", 0);
@@ -286,9 +275,8 @@ static void each_operation_counts_as_progress(void **state)
     hpct_model_free(model);
 }
 
-static void a_bf16_step_allocates_nothing(void **state)
+TEST(a_bf16_step_allocates_nothing)
 {
-    (void) state;
     if (hpct_precision_check(HPCT_BF16) != HPCT_OK)
         skip();
     hpct_model *model = small_model(true);
@@ -326,9 +314,8 @@ static hpct_model *residual_model(void)
     return m;
 }
 
-static void a_residual_step_allocates_nothing(void **state)
+TEST(a_residual_step_allocates_nothing)
 {
-    (void) state;
     hpct_model *models[2];
     double losses[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
@@ -365,9 +352,8 @@ static hpct_status watch(void *argument, size_t done)
     return ++w->calls == w->fail_at ? HPCT_ERR_PEER : HPCT_OK;
 }
 
-static void backward_says_what_is_final(void **state)
+TEST(backward_says_what_is_final)
 {
-    (void) state;
     const char *const backends[] = {"cpu", "ref"};
     for (int i = 0; i < 2; i++) {
         size_t count;
@@ -399,9 +385,8 @@ static void backward_says_what_is_final(void **state)
     }
 }
 
-static void threads_can_be_set(void **state)
+TEST(threads_can_be_set)
 {
-    (void) state;
     int threads = hpct_cpu_threads();
     hpct_model *one = small_ready("cpu", 0), *three = small_ready("cpu", 0);
     for (uint32_t t = 0; t < 3; t++) {
@@ -415,26 +400,4 @@ static void threads_can_be_set(void **state)
     hpct_cpu_set_threads(threads);
     hpct_model_free(one);
     hpct_model_free(three);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arenas_are_as_promised),
-        cmocka_unit_test(nothing_stale_is_read),
-        cmocka_unit_test(whole_gradient_is_numerical),
-        cmocka_unit_test(softmax_and_its_loss_are_fused),
-        cmocka_unit_test(probabilities_need_no_softmax_layer),
-        cmocka_unit_test(output_stays_until_the_next_forward),
-        cmocka_unit_test(correct_samples_are_counted),
-        cmocka_unit_test(misuse_is_refused),
-        cmocka_unit_test(inference_needs_less_memory),
-        cmocka_unit_test(the_step_allocates_nothing),
-        cmocka_unit_test(each_operation_counts_as_progress),
-        cmocka_unit_test(a_bf16_step_allocates_nothing),
-        cmocka_unit_test(a_residual_step_allocates_nothing),
-        cmocka_unit_test(backward_says_what_is_final),
-        cmocka_unit_test(threads_can_be_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

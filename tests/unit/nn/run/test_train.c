@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-static void backends_train_alike(void **state)
+TEST(backends_train_alike)
 {
-    (void) state;
     hpct_model *cpu = small_ready(small_backend(), 0.5), *ref = small_ready("ref", 0.5);
     const uint32_t steps = (uint32_t) unit_cases(120);
     double first = 0, last = 0;
@@ -25,9 +24,8 @@ static void backends_train_alike(void **state)
     hpct_model_free(ref);
 }
 
-static void mnist_cnn_trains_alike(void **state)
+TEST(mnist_cnn_trains_alike)
 {
-    (void) state;
     const char *backends[] = {small_backend(), "ref"};
     hpct_model *models[2];
     int batch = 3;
@@ -50,9 +48,8 @@ static void mnist_cnn_trains_alike(void **state)
 
 /* A first convolution and the pooling behind it: as one operation on the cpu backend where the
  * windows lie side by side; into channels last and into blocks. */
-static void merged_pooling_trains_alike(void **state)
+TEST(merged_pooling_trains_alike)
 {
-    (void) state;
     const char *backends[] = {"cpu", "ref"};
     const struct {
         int filters, kernel, pool[2], strides[2];
@@ -106,14 +103,13 @@ static void merged_pooling_trains_alike(void **state)
 }
 
 /* Gradients that backward does not store are memory of a device all the same: one arena. */
-static void a_plan_has_what_a_device_takes(void **state)
+TEST(a_plan_has_what_a_device_takes)
 {
     hpct_run_memory_plan fused, plain;
     hpct_model *model = small_ready(small_backend(), 0);
     int batch = 8;
     hpct_run_build_options options = {
         .backend = small_backend(), .batch_sizes = &batch, .num_batch_sizes = 1};
-    (void) state;
     assert_int_equal(hpct_model_plan(model, &options, &plain), HPCT_OK);
     options.fuse_update = true;
     assert_int_equal(hpct_model_plan(model, &options, &fused), HPCT_OK);
@@ -124,9 +120,8 @@ static void a_plan_has_what_a_device_takes(void **state)
     hpct_model_free(model);
 }
 
-static void fused_update_changes_nothing(void **state)
+TEST(fused_update_changes_nothing)
 {
-    (void) state;
     hpct_model *fused = small_ready("cpu", 0), *plain = small_ready("cpu", 0);
     small_build(fused, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
     assert_true(fused->run->arenas.num_updates > 1 && plain->run->arenas.num_updates == 1);
@@ -140,9 +135,8 @@ static void fused_update_changes_nothing(void **state)
 }
 
 /* The fused model's gradients are the other's, where they are shown; its weights do not change. */
-static void gradients_of_a_fused_update_are_shown(void **state)
+TEST(gradients_of_a_fused_update_are_shown)
 {
-    (void) state;
     hpct_model *fused = small_ready("cpu", 0), *shown = small_ready("cpu", 0);
     small_build(fused, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
     small_build(shown, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
@@ -150,9 +144,8 @@ static void gradients_of_a_fused_update_are_shown(void **state)
 }
 
 /* Keras: velocity = momentum * velocity - rate * gradient; weight += velocity. */
-static void momentum_is_keras(void **state)
+TEST(momentum_is_keras)
 {
-    (void) state;
     hpct_model *model = small_ready(small_backend(), 0.5);
     size_t count;
     float *weights = hpct_model_parameters(model, &count),
@@ -170,9 +163,8 @@ static void momentum_is_keras(void **state)
     hpct_model_free(model);
 }
 
-static void optimizers_train_alike(void **state)
+TEST(optimizers_train_alike)
 {
-    (void) state;
     for (size_t i = 0; i < SMALL_OPTIMIZERS; i++) {
         hpct_model *cpu = small_ready_with(small_backend(), &small_optimizers[i]),
                    *ref = small_ready_with("ref", &small_optimizers[i]);
@@ -196,9 +188,8 @@ static void optimizers_train_alike(void **state)
 
 /* Two equal batches accumulated are one: nothing moves at the first, and the second moves by the
  * mean of both; the learning rate goes on with each batch. */
-static void accumulation_takes_the_mean(void **state)
+TEST(accumulation_takes_the_mean)
 {
-    (void) state;
     hpct_optimizer optimizer = {.learning_rate = 0.25,
                                 .momentum = 0.5,
                                 .gradient_accumulation_steps = 3,
@@ -239,9 +230,8 @@ static float *copy_of(const hpct_model *model, const float *arena, size_t count)
     return copy;
 }
 
-static void clipping_is_keras(void **state)
+TEST(clipping_is_keras)
 {
-    (void) state;
     for (int which = 0; which < 3; which++) {
         hpct_optimizer optimizer = {.learning_rate = 1};
         *(which == 0   ? &optimizer.clipvalue
@@ -286,9 +276,8 @@ static void clipping_is_keras(void **state)
 /* Through another backend and a build without optimizer slots, in the middle of an accumulation
  * and of Adam's count. */
 /* What a device was sent once is not sent again, until somebody asks where input goes. */
-static void kept_input_lasts_until_the_next(void **state)
+TEST(kept_input_lasts_until_the_next)
 {
-    (void) state;
     hpct_model *model = small_ready(small_backend(), 0.5);
     size_t floats = 8 * hpct_graph_shape_count(&model->tensors[0].shape);
     float *input = hpct_model_input(model), first, other;
@@ -309,9 +298,8 @@ static void kept_input_lasts_until_the_next(void **state)
     hpct_model_free(model);
 }
 
-static void rebuilding_keeps_the_optimizer(void **state)
+TEST(rebuilding_keeps_the_optimizer)
 {
-    (void) state;
     for (size_t i = 0; i < SMALL_OPTIMIZERS; i++) {
         hpct_model *moved = small_ready_with(small_backend(), &small_optimizers[i]),
                    *stayed = small_ready_with(small_backend(), &small_optimizers[i]);
@@ -333,9 +321,8 @@ static void rebuilding_keeps_the_optimizer(void **state)
 }
 
 /* Compiling anew, as in Keras, begins with a new optimizer but the same weights. */
-static void compiling_forgets_the_optimizer(void **state)
+TEST(compiling_forgets_the_optimizer)
 {
-    (void) state;
     hpct_optimizer adam = {.kind = HPCT_ADAM};
     hpct_model *model = small_ready(small_backend(), 0.9),
                *same = small_ready(small_backend(), 0.9);
@@ -362,9 +349,8 @@ static void compiling_forgets_the_optimizer(void **state)
 }
 
 /* Through another backend, other batch sizes, and a build without optimizer slots. */
-static void rebuilding_keeps_weights_and_velocity(void **state)
+TEST(rebuilding_keeps_weights_and_velocity)
 {
-    (void) state;
     hpct_model *moved = small_ready(small_backend(), 0.9),
                *stayed = small_ready(small_backend(), 0.9);
     const char *backends[] = {"ref", small_backend(), small_backend()};
@@ -393,25 +379,4 @@ static void rebuilding_keeps_weights_and_velocity(void **state)
     hpct_model_free(moved);
     hpct_model_free(stayed);
     hpct_model_free(fresh);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(backends_train_alike),
-        cmocka_unit_test(mnist_cnn_trains_alike),
-        cmocka_unit_test(merged_pooling_trains_alike),
-        cmocka_unit_test(a_plan_has_what_a_device_takes),
-        cmocka_unit_test(fused_update_changes_nothing),
-        cmocka_unit_test(gradients_of_a_fused_update_are_shown),
-        cmocka_unit_test(momentum_is_keras),
-        cmocka_unit_test(optimizers_train_alike),
-        cmocka_unit_test(accumulation_takes_the_mean),
-        cmocka_unit_test(clipping_is_keras),
-        cmocka_unit_test(kept_input_lasts_until_the_next),
-        cmocka_unit_test(rebuilding_keeps_the_optimizer),
-        cmocka_unit_test(compiling_forgets_the_optimizer),
-        cmocka_unit_test(rebuilding_keeps_weights_and_velocity),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

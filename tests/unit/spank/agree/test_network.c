@@ -65,9 +65,8 @@ static const char *chosen(void)
 
 #define LO "lo 127.0.0.1/8 0 lo"
 
-static void a_healthy_cluster_is_left_alone(void **state)
+TEST(a_healthy_cluster_is_left_alone)
 {
-    (void) state;
     const char *const plain[] = {"n1=10.0.0.1;" LO ";eth0 10.0.0.1/24 1000;eth1 10.1.0.1/24 10000",
                                  "n2=10.0.0.2;" LO ";eth0 10.0.0.2/24 1000;eth1 10.1.0.2/24 10000",
                                  NULL};
@@ -84,9 +83,8 @@ static void a_healthy_cluster_is_left_alone(void **state)
     assert_int_equal(changes, 0);
 }
 
-static void names_that_lead_nowhere_are_replaced(void **state)
+TEST(names_that_lead_nowhere_are_replaced)
 {
-    (void) state;
     const unsigned both = HPCT_AGREE_NETWORK_ADDRESSES | HPCT_AGREE_NETWORK_GLOO;
     const char *const debian[] = {
         "n1=127.0.1.1;" LO ";eth0 10.0.0.1/24 1000;eth1 10.1.0.1/24 10000",
@@ -110,9 +108,8 @@ static void names_that_lead_nowhere_are_replaced(void **state)
     assert_string_equal(chosen(), "eth0 fd00::1 | eth0 fd00::2");
 }
 
-static void the_network_is_one_of_all_nodes(void **state)
+TEST(the_network_is_one_of_all_nodes)
 {
-    (void) state;
     const char *const slow_node[] = {"n1=;a 10.0.0.1/24 10000;b 10.1.0.1/24 1000",
                                      "n2=;a 10.0.0.2/24 100;b 10.1.0.2/24 1000", NULL};
     const char *const partly[] = {"n1=;a 10.0.0.1/24 10000;b 10.1.0.1/24 1000",
@@ -130,9 +127,8 @@ static void the_network_is_one_of_all_nodes(void **state)
     assert_string_equal(chosen(), "a 10.0.0.1 | a 10.0.0.2");
 }
 
-static void nccl_is_changed_where_bridges_mislead_it(void **state)
+TEST(nccl_is_changed_where_bridges_mislead_it)
 {
-    (void) state;
     const char *const bridges[] = {"n1=10.0.0.1;br-1 172.18.0.1/16 0;eth0 10.0.0.1/24 0",
                                    "n2=10.0.0.2;br-1 172.18.0.1/16 0;eth0 10.0.0.2/24 0", NULL};
     const char *const fabric[] = {
@@ -145,9 +141,8 @@ static void nccl_is_changed_where_bridges_mislead_it(void **state)
     assert_int_equal(changes, 0);
 }
 
-static void a_named_network_is_used_or_refused(void **state)
+TEST(a_named_network_is_used_or_refused)
 {
-    (void) state;
     const char *const two[] = {
         "n1=10.0.0.1;" LO ";eth0 10.0.0.1/24 0;hsn0 10.1.0.1/16 0;hsn1 10.2.0.1/16 0",
         "n2=10.0.0.2;" LO ";eth0 10.0.0.2/24 0;hsn0 10.1.0.2/16 0;hsn1 10.2.0.2/16 0", NULL};
@@ -182,9 +177,8 @@ static void a_named_network_is_used_or_refused(void **state)
                                            "cannot reach each other");
 }
 
-static void values_are_checked(void **state)
+TEST(values_are_checked)
 {
-    (void) state;
     static const char *const wrong[] = {"",
                                         ",",
                                         "eth0,",
@@ -209,9 +203,8 @@ static void values_are_checked(void **state)
     }
 }
 
-static void invalid_reports_are_refused(void **state)
+TEST(invalid_reports_are_refused)
 {
-    (void) state;
     static const char *const wrong[] = {"",
                                         "eth0",
                                         "eth0 10.0.0.1",
@@ -238,9 +231,8 @@ static void invalid_reports_are_refused(void **state)
 }
 
 /* What this machine reports is what srun takes. */
-static void a_report_survives_its_messages(void **state)
+TEST(a_report_survives_its_messages)
 {
-    (void) state;
     hpct_agree_network_node own, taken = {0};
     hpct_net_frame frame;
     char a[128], b[128];
@@ -260,9 +252,8 @@ static void a_report_survives_its_messages(void **state)
 
 enum { MANY = 1000 };
 
-static void every_node_gets_every_address(void **state)
+TEST(every_node_gets_every_address)
 {
-    (void) state;
     hpct_agree_network_part *all = calloc(MANY, sizeof *all);
     hpct_agree_network *got = calloc(1, sizeof *got);
     hpct_agree_network_decision decision = {
@@ -333,9 +324,8 @@ static const char *emit(unsigned what, const char *interfaces, unsigned framewor
 
 static const char *const nothing[] = {"HOME", "/nowhere", "PATH", "/nowhere", NULL};
 
-static void programs_are_told(void **state)
+TEST(programs_are_told)
 {
-    (void) state;
     assert_string_equal(
         emit(HPCT_AGREE_NETWORK_ALL, "hsn0,hsn1:2", HPCT_CLUSTER_FRAMEWORK_ALL, true, nothing),
         "HPC_TRAIN_INTERFACE=hsn0 HPC_TRAIN_ADDRESS=10.0.0.1 GLOO_SOCKET_IFNAME=hsn0 "
@@ -361,9 +351,8 @@ static void write_file(const char *folder, const char *name, const char *text)
     fclose(file);
 }
 
-static void choices_of_others_stay(void **state)
+TEST(choices_of_others_stay)
 {
-    (void) state;
     char home[] = "/tmp/hpct-network-XXXXXX", path[64];
     assert_non_null(mkdtemp(home));
     const char *const own[] = {
@@ -391,22 +380,4 @@ static void choices_of_others_stay(void **state)
     const char *const site[] = {"HOME", "/nowhere", "PATH", path, NULL};
     assert_null(strstr(emit(HPCT_AGREE_NETWORK_MPI, "eth0", all, true, site), "OMPI"));
     assert_non_null(strstr(emit(HPCT_AGREE_NETWORK_MPI, "eth0", all, true, nothing), "OMPI"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_healthy_cluster_is_left_alone),
-        cmocka_unit_test(names_that_lead_nowhere_are_replaced),
-        cmocka_unit_test(the_network_is_one_of_all_nodes),
-        cmocka_unit_test(nccl_is_changed_where_bridges_mislead_it),
-        cmocka_unit_test(a_named_network_is_used_or_refused),
-        cmocka_unit_test(values_are_checked),
-        cmocka_unit_test(invalid_reports_are_refused),
-        cmocka_unit_test(a_report_survives_its_messages),
-        cmocka_unit_test(every_node_gets_every_address),
-        cmocka_unit_test(programs_are_told),
-        cmocka_unit_test(choices_of_others_stay),
-    };
-    return cmocka_run_group_tests_name("network", tests, NULL, NULL);
 }

@@ -257,7 +257,6 @@ static void plain_step(const hpct_run_arena_matrix *m, int rank, const double *g
 TEST(powersgd_is_what_plain_c_makes)
 {
     enum { RANK = 2 };
-    (void) state;
     run *r = train_ranks(
         (hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = RANK, .warmup_steps = 0}, 0);
     float drawn[2 * (33 + 7)];
@@ -333,7 +332,6 @@ TEST(columns_become_orthonormal)
 {
     enum { ROWS = 50, RANK = 6 };
     float p[ROWS * RANK];
-    (void) state;
     hpct_grad_draw_normal(p, ROWS * RANK, 7);
     for (size_t i = 0; i < ROWS; i++) {
         p[i * RANK + 2] = p[i * RANK] - 3 * p[i * RANK + 1]; /* depends on the others */
@@ -354,7 +352,6 @@ TEST(columns_become_orthonormal)
 TEST(loops_are_what_plain_c_makes)
 {
     static const size_t sizes[][2] = {{1, 1}, {3, 15}, {5, 16}, {2, 33}, {4, 2100}};
-    (void) state;
     for (const hpct_grad_low_rank_loops *const *l = hpct_grad_low_rank_variants; *l != NULL; l++) {
         if (!(*l)->supported())
             continue;
@@ -427,7 +424,6 @@ TEST(selection_is_what_sorting_makes)
     float gradient[COUNT_OF], residue[COUNT_OF], both[COUNT_OF], sorted[COUNT_OF];
     hpct_grad_pair pairs[COUNT_OF];
     static uint32_t histogram[HPCT_GRAD_SELECT_BINS];
-    (void) state;
     for (int test = 0; test < unit_cases(200); test++) {
         size_t count = 1 + (size_t) (test * 37) % COUNT_OF, k = 1 + (size_t) (test * 101) % count;
         hpct_grad_draw_normal(gradient, count, (uint64_t) test);

@@ -22,7 +22,6 @@ static hpct_context *context;
 
 static int setup(void **state)
 {
-    (void) state;
     setenv("OMP_NUM_THREADS", "2", 0);
     if (hpct_context_open_alone(&context) != HPCT_OK)
         return -1;
@@ -31,7 +30,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void) state;
     hpct_context_close(context);
     return 0;
 }

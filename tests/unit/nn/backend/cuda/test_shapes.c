@@ -168,13 +168,11 @@ static char folder[] = "/tmp/hpct-choices.XXXXXX", path[256];
 
 static int make_folder(void **state)
 {
-    (void) state;
     return mkdtemp(folder) == NULL;
 }
 
 static int remove_folder(void **state)
 {
-    (void) state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);

@@ -127,9 +127,8 @@ static void softmax(const probe *p)
     hpct_ref64_softmax_forward(p->n * p->spec->dense.rows, p->spec->dense.out, p->src, p->dst);
 }
 
-static void elements_agree(void **state)
+TEST(elements_agree)
 {
-    (void) state;
     static const hpct_op_kind kinds[] = {HPCT_GRAPH_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT)};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const hpct_op_spec spec = {
@@ -151,9 +150,8 @@ static void elements_agree(void **state)
 }
 
 /* Numbers that Keras gives: keras.activations.f([-7, -1, -0.5, 0, 0.5, 1, 7]). */
-static void activations_have_keras_values(void **state)
+TEST(activations_have_keras_values)
 {
-    (void) state;
     static const double x[7] = {-7, -1, -0.5, 0, 0.5, 1, 7};
     static const struct {
         hpct_op_kind kind;
@@ -195,9 +193,8 @@ static hpct_op_spec random_window(hpct_op_kind kind)
     return spec;
 }
 
-static void windows_agree(void **state)
+TEST(windows_agree)
 {
-    (void) state;
     for (int i = 0; i < 80; i++) {
         static const struct {
             hpct_op_kind kind;
@@ -230,9 +227,8 @@ static void windows_agree(void **state)
     }
 }
 
-static void rows_agree(void **state)
+TEST(rows_agree)
 {
-    (void) state;
     for (int i = 0; i < 60; i++) {
         int n = pick(1, 4);
         bool is_dense = i % 2 == 0;
@@ -261,9 +257,8 @@ static void multiply(const probe *p)
     hpct_ref64_multiply_forward(p->spec, p->n, p->src, p->kernel, p->dst);
 }
 
-static void products_agree(void **state)
+TEST(products_agree)
 {
-    (void) state;
     for (int i = 0; i < 40; i++) {
         hpct_op_spec spec = {.kind = HPCT_OP_MULTIPLY,
                              .join = {.rows = pick(1, 5), .count = 2, .broadcasts = i % 2 == 0}};
@@ -294,9 +289,8 @@ static void normalization(const probe *p)
 }
 
 /* probe.n: number of slopes, or of channels. */
-static void lines_agree(void **state)
+TEST(lines_agree)
 {
-    (void) state;
     const size_t count = (size_t) LINE_ROWS * LINE_SIZE;
     static const int periods[] = {LINE_SIZE, 3, 1};
     for (int i = 0; i < 6; i++) {
@@ -326,9 +320,8 @@ static void batch_norm(const probe *p)
 }
 
 /* Through the batch's own mean and variance. */
-static void batch_norm_agrees(void **state)
+TEST(batch_norm_agrees)
 {
-    (void) state;
     for (int i = 0; i < 40; i++) {
         hpct_op_spec spec = {.norm = {.rows = pick(2, 5), .channels = pick(1, 8)}};
         int n = pick(2, 4);
@@ -354,9 +347,8 @@ static void group_norm(const probe *p)
 }
 
 /* Through the statistics; layer normalization has rows, the others have cells. */
-static void group_norm_agrees(void **state)
+TEST(group_norm_agrees)
 {
-    (void) state;
     for (int i = 0; i < 40; i++) {
         bool layer = i % 2 == 0;
         hpct_op_spec spec = {.group = {.rows = layer ? pick(1, 4) : 1,
@@ -391,9 +383,8 @@ static void compare_products(const char *what, const double *x, const double *ba
         fail_msg("%s: %.15g forward, %.15g backward", what, left, right);
 }
 
-static void resizing_agrees(void **state)
+TEST(resizing_agrees)
 {
-    (void) state;
     for (int i = 0; i < 100; i++) {
         hpct_graph_picture p = {.in_h = pick(1, 7),
                                 .in_w = pick(1, 7),
@@ -413,9 +404,8 @@ static void resizing_agrees(void **state)
     }
 }
 
-static void dropout_agrees(void **state)
+TEST(dropout_agrees)
 {
-    (void) state;
     const hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
     const hpct_backend_dropout dropout = hpct_backend_dropout_make(&draw, 0.4);
     double *x = random_doubles(300), *y = random_doubles(300), *forth = random_doubles(300),
@@ -427,9 +417,8 @@ static void dropout_agrees(void **state)
 }
 
 /* Rows of a sample lose the same elements, but not rows of another. */
-static void dropout_of_rows_agrees(void **state)
+TEST(dropout_of_rows_agrees)
 {
-    (void) state;
     const hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
     const hpct_backend_dropout dropout = hpct_backend_dropout_make(&draw, 0.4);
     double ones[240], kept[240];
@@ -445,9 +434,8 @@ static void dropout_of_rows_agrees(void **state)
 }
 
 /* Mean 0 and the standard deviation, over many; each sample and step has its own. */
-static void noise_is_normal(void **state)
+TEST(noise_is_normal)
 {
-    (void) state;
     enum { COUNT = 40000 };
     hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
     double *zeros = calloc(COUNT, sizeof *zeros), *noise = random_doubles(COUNT),
@@ -468,9 +456,8 @@ static void noise_is_normal(void **state)
 }
 
 /* numpy.transpose of a 2 x 3 x 4 sample, and back; the second of two samples. */
-static void permute_agrees(void **state)
+TEST(permute_agrees)
 {
-    (void) state;
     const hpct_op_spec spec = {.permute = {.rank = 3, .size = {2, 3, 4}, .axes = {2, 0, 1}}};
     hpct_backend_permute there = hpct_backend_permute_make(&spec, false),
                          back = hpct_backend_permute_make(&spec, true);
@@ -487,9 +474,8 @@ static void permute_agrees(void **state)
 }
 
 /* tf.image.resize of [[1, 2], [3, 4]] to 4 x 4, and of five cells to two and to three. */
-static void resizing_has_tensorflow_values(void **state)
+TEST(resizing_has_tensorflow_values)
 {
-    (void) state;
     static const double square[] = {1, 2, 3, 4}, row[] = {1, 2, 4, 8, 16};
     static const double large[] = {1,   1.25, 1.75, 2,   1.5, 1.75, 2.25, 2.5,
                                    2.5, 2.75, 3.25, 3.5, 3,   3.25, 3.75, 4};
@@ -523,9 +509,8 @@ static double loss_of(hpct_backend_loss_call call, const double *x, double *diff
 }
 
 /* Every form, from labels and from rows of targets, smoothed and not. */
-static void losses_agree(void **state)
+TEST(losses_agree)
 {
-    (void) state;
     for (int i = 0; i < 240; i++) {
         hpct_backend_loss_form form = (hpct_backend_loss_form) (i % HPCT_BACKEND_LOSS_FORMS);
         bool probabilities =
@@ -579,9 +564,8 @@ static void losses_agree(void **state)
 }
 
 /* Examples of Keras' documentation, and what clipping makes of certainty. */
-static void losses_have_keras_values(void **state)
+TEST(losses_have_keras_values)
 {
-    (void) state;
     const double p[] = {0.05, 0.95, 0, 0.1, 0.8, 0.1}, sure[] = {1, 0, 0}, logits[] = {2, 1, 0.1},
                  huge[] = {1e4, 0, -1e4};
     double diff[3];
@@ -623,9 +607,8 @@ static void losses_have_keras_values(void **state)
 }
 
 /* A factor of all that a sample has, and of nothing that is counted. */
-static void classes_have_weights(void **state)
+TEST(classes_have_weights)
 {
-    (void) state;
     const float weights[3] = {2, 0.5F, 0};
     double x[9] = {1, 0, 2, 0, 1, 0, 3, 1, 1}, diff[9], weighted[9], sum = 0;
     for (int s = 0; s < 3; s++) {
@@ -671,9 +654,8 @@ static hpct_backend_batch_sums metrics_of(hpct_backend_loss_call call, const dou
 }
 
 /* Of equal outputs the first is the largest, and all are in the top k (tf.math.in_top_k). */
-static void metrics_are_keras(void **state)
+TEST(metrics_are_keras)
 {
-    (void) state;
     const double x[] = {3, 1, 2, 1, /**/ 1, 3, 3, 0, /**/ 0, NAN, 1, 2};
     hpct_backend_loss_call call = {
         .form = HPCT_BACKEND_LOSS_SQUARED, .n = 3, .classes = 4, .top_k = 2};
@@ -707,9 +689,8 @@ static void metrics_are_keras(void **state)
 }
 
 /* binary_accuracy is a mean over outputs; mean absolute and squared errors are, too. */
-static void metrics_of_rows_are_keras(void **state)
+TEST(metrics_of_rows_are_keras)
 {
-    (void) state;
     const double x[] = {0.9, 0.5, 0.2, 0.7, /**/ 0.1, 0.6, 0.6, 0.4};
     hpct_backend_loss_call call = {.form = HPCT_BACKEND_LOSS_BINARY,
                                    .n = 2,
@@ -727,21 +708,4 @@ static void metrics_of_rows_are_keras(void **state)
     assert_true(fabs(sums.correct - (2.5 + 2.5) / 4) < 1e-12);
     assert_true(fabs(sums.in_top_k - (0.01 + 0.25 + 0.04 + 2.89 + 0.01 + 0.36 + 1.96 + 0.16) / 4) <
                 1e-12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_agree),        cmocka_unit_test(rows_agree),
-        cmocka_unit_test(products_agree),       cmocka_unit_test(lines_agree),
-        cmocka_unit_test(elements_agree),       cmocka_unit_test(activations_have_keras_values),
-        cmocka_unit_test(batch_norm_agrees),    cmocka_unit_test(resizing_agrees),
-        cmocka_unit_test(dropout_agrees),       cmocka_unit_test(resizing_has_tensorflow_values),
-        cmocka_unit_test(losses_agree),         cmocka_unit_test(losses_have_keras_values),
-        cmocka_unit_test(metrics_are_keras),    cmocka_unit_test(metrics_of_rows_are_keras),
-        cmocka_unit_test(group_norm_agrees),    cmocka_unit_test(dropout_of_rows_agrees),
-        cmocka_unit_test(noise_is_normal),      cmocka_unit_test(permute_agrees),
-        cmocka_unit_test(classes_have_weights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,13 +26,11 @@ static const char *in_folder(const char *name)
 
 static int make_folder(void **state)
 {
-    (void) state;
     return mkdtemp(folder) == NULL;
 }
 
 static int remove_folder(void **state)
 {
-    (void) state;
     unlink(in_folder("w.weights.h5"));
     unlink(in_folder("v.weights.h5"));
     unlink(in_folder("bad.h5"));
@@ -70,9 +68,8 @@ static size_t read_file(const char *path, char *bytes, size_t size)
     return count;
 }
 
-static void weights_come_back(void **state)
+TEST(weights_come_back)
 {
-    (void) state;
     static char first[65536], second[65536];
     hpct_model *model = small(1), *other = small(2);
     assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
@@ -89,9 +86,8 @@ static void weights_come_back(void **state)
     hpct_model_free(other);
 }
 
-static void layout_is_keras_3(void **state)
+TEST(layout_is_keras_3)
 {
-    (void) state;
     hpct_keras_hdf5 *file;
     hpct_model *model = small(1);
     float bias[2], kept[2];
@@ -114,9 +110,8 @@ static void layout_is_keras_3(void **state)
 }
 
 /* Normalization's count: a number without a shape, an integer in the file. */
-static void counters_are_integers(void **state)
+TEST(counters_are_integers)
 {
-    (void) state;
     hpct_keras_hdf5 *file;
     hpct_model *models[2];
     float values[3] = {0.5F, 2, 77}, got = 0;
@@ -149,9 +144,8 @@ static void counters_are_integers(void **state)
     hpct_model_free(models[1]);
 }
 
-static void keras_own_files_are_read(void **state)
+TEST(keras_own_files_are_read)
 {
-    (void) state;
     static const char *const names[] = {"keras3", "keras2",       "keras2-chunks",
                                         "whole",  "whole-latest", "keras3-15"};
     for (int turn = 0; turn < 12; turn++) {
@@ -190,9 +184,8 @@ static void write_damaged(size_t at, unsigned char byte)
 
 /* Of a whole model that Keras 3 wrote; each of these bytes makes libhdf5 1.10.8 crash, and the last
  * one makes it read without end. */
-static void what_crashes_hdf5_is_refused(void **state)
+TEST(what_crashes_hdf5_is_refused)
 {
-    (void) state;
     static const struct {
         size_t at;
         unsigned char byte;
@@ -225,9 +218,8 @@ static void name_layers(hpct_model *model, const char *conv2d, const char *dense
 
 /* Keras 2's file, with layers conv2d and dense, in models that call them otherwise: numbered
  * otherwise, a layer would be taken for the wrong one by its name. Its weights are 0, 1, 2 … */
-static void renamed_layers_are_loaded_by_order(void **state)
+TEST(renamed_layers_are_loaded_by_order)
 {
-    (void) state;
     static const char *const names[][2] = {{"first", "last"}, {"dense", "dense_1"}};
     char *whole = realpath(corpus("keras2"), NULL);
     assert_non_null(whole);
@@ -254,9 +246,8 @@ static void renamed_layers_are_loaded_by_order(void **state)
 }
 
 /* Keras' network has the same layers in the same order, but another padding. */
-static void forms_of_torchvision_need_their_own_names(void **state)
+TEST(forms_of_torchvision_need_their_own_names)
 {
-    (void) state;
     hpct_model *keras = small(1), *model = small(2), *twin = small(3);
     hpct_load_options fitting = {.skip_mismatch = true};
     assert_int_equal(hpct_model_save_weights(keras, in_folder("w.weights.h5")), HPCT_OK);
@@ -303,17 +294,15 @@ static void assert_changed_is_refused(const char *old, const char *new, const ch
 }
 
 /* The same file, had Keras written it on another backend: Keras 1 shows it by its names alone. */
-static void kernels_of_theano_are_refused(void **state)
+TEST(kernels_of_theano_are_refused)
 {
-    (void) state;
     assert_changed_is_refused("tensorflow", "theano\0\0\0", "Theano");
     assert_changed_is_refused("kernel:0", "kernel_W", "Keras 1 on Theano");
 }
 
 /* gamma and beta of a normalization, say, have one shape. */
-static void weights_in_another_order_are_refused(void **state)
+TEST(weights_in_another_order_are_refused)
 {
-    (void) state;
     assert_changed_is_refused("bias:0", "beta:0", "beta:0\" comes where \"conv2d/bias\" should");
 }
 
@@ -365,9 +354,8 @@ static void write_faulty(const fault *f)
     hpct_keras_hdf5_close(file);
 }
 
-static void faulty_files_are_refused(void **state)
+TEST(faulty_files_are_refused)
 {
-    (void) state;
     static const fault faults[] = {
         {.top = "layer", .message = "neither layers nor layer_names"},
         {.without = "dense/vars/0",
@@ -425,9 +413,8 @@ static void faulty_files_are_refused(void **state)
 }
 
 /* Of files with one thing wrong the layers that are right, by name where the file has names. */
-static void layers_that_fit_are_loaded(void **state)
+TEST(layers_that_fit_are_loaded)
 {
-    (void) state;
     static const struct {
         fault fault;
         const char *skipped;
@@ -492,9 +479,8 @@ static hpct_model *nested(hpct_model *model, const char *first)
 }
 
 /* By name, wherever the model has them, and by order. */
-static void layers_of_nested_models_that_fit_are_loaded(void **state)
+TEST(layers_of_nested_models_that_fit_are_loaded)
 {
-    (void) state;
     hpct_model *from = nested(small(5), "conv2d"), *same = nested(small(6), "conv2d"),
                *flat = small(7), *renamed = nested(small(8), "first");
     assert_int_equal(hpct_model_save_weights(from, in_folder("w.weights.h5")), HPCT_OK);
@@ -521,9 +507,8 @@ static hpct_model *two_kernels(uint64_t seed, const char *second)
 
 /* Of a.c and b.c, in nested models, the first a functional one; Keras 2 lists the weights of both
  * in one list: by name, or by order, of trained ones before the others. */
-static void weights_of_a_nested_model_are_told_apart(void **state)
+TEST(weights_of_a_nested_model_are_told_apart)
 {
-    (void) state;
     hpct_model *model = hpct_model_new("two", HPCT_SHAPE(4, 4, 1));
     const hpct_conv2d conv = {.filters = 1, .kernel = {2, 2}, .no_bias = true};
     const hpct_batch_normalization norm = {.momentum = 0.9, .epsilon = 1e-3};
@@ -560,9 +545,8 @@ static void weights_of_a_nested_model_are_told_apart(void **state)
 }
 
 /* A nested model may have a name that the outer one has, too. */
-static void of_layers_of_one_name_that_of_the_place_is_loaded(void **state)
+TEST(of_layers_of_one_name_that_of_the_place_is_loaded)
 {
-    (void) state;
     float want[4], got[4];
     hpct_model *from = two_kernels(1, "conv2d"), *to = two_kernels(2, "other");
     assert_int_equal(hpct_model_save_weights(from, in_folder("w.weights.h5")), HPCT_OK);
@@ -575,9 +559,8 @@ static void of_layers_of_one_name_that_of_the_place_is_loaded(void **state)
 }
 
 /* As on a full disk; also when the process ends there must be nothing left to fail. */
-static void a_failed_save_leaves_the_old_file(void **state)
+TEST(a_failed_save_leaves_the_old_file)
 {
-    (void) state;
     hpct_model *model = small(5), *other = small(6), *back = small(7);
     assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
     struct rlimit limit, low;
@@ -599,9 +582,8 @@ static void a_failed_save_leaves_the_old_file(void **state)
 }
 
 /* What a file is decides, not what it is called. */
-static void it_may_have_another_name(void **state)
+TEST(it_may_have_another_name)
 {
-    (void) state;
     hpct_model *model = small(5), *back = small(7);
     assert_int_equal(hpct_model_save_weights(model, in_folder("named.weights.h5")), HPCT_OK);
     assert_int_equal(rename(in_folder("named.weights.h5"), in_folder("named.safetensors")), 0);
@@ -612,9 +594,8 @@ static void it_may_have_another_name(void **state)
     hpct_model_free(back);
 }
 
-static void a_name_must_be_one_that_keras_opens(void **state)
+TEST(a_name_must_be_one_that_keras_opens)
 {
-    (void) state;
     hpct_model *model = small(5);
     assert_int_equal(hpct_model_save_weights(model, in_folder("w.h5")), HPCT_ERR_USAGE);
     assert_int_equal(hpct_model_check_weights_name("w.h5"), HPCT_ERR_USAGE);
@@ -625,24 +606,5 @@ static void a_name_must_be_one_that_keras_opens(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_come_back),
-        cmocka_unit_test(layout_is_keras_3),
-        cmocka_unit_test(counters_are_integers),
-        cmocka_unit_test(keras_own_files_are_read),
-        cmocka_unit_test(what_crashes_hdf5_is_refused),
-        cmocka_unit_test(renamed_layers_are_loaded_by_order),
-        cmocka_unit_test(forms_of_torchvision_need_their_own_names),
-        cmocka_unit_test(kernels_of_theano_are_refused),
-        cmocka_unit_test(weights_in_another_order_are_refused),
-        cmocka_unit_test(faulty_files_are_refused),
-        cmocka_unit_test(layers_that_fit_are_loaded),
-        cmocka_unit_test(layers_of_nested_models_that_fit_are_loaded),
-        cmocka_unit_test(weights_of_a_nested_model_are_told_apart),
-        cmocka_unit_test(of_layers_of_one_name_that_of_the_place_is_loaded),
-        cmocka_unit_test(a_failed_save_leaves_the_old_file),
-        cmocka_unit_test(it_may_have_another_name),
-        cmocka_unit_test(a_name_must_be_one_that_keras_opens),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }
