@@ -1,6 +1,7 @@
 #!/bin/bash
 # plugin_network.t: the network that programs use, on nodes with two of them: eth0, by which Slurm and the nodes' names go, and a
-# second one whose interface has another name on each node. HPC_TRAIN_TORCH_PYTHON: a Python with torch.
+# second one whose interface has another name on each node. HPC_TRAIN_TORCH_PYTHON: a Python with torch,
+# and perhaps accelerate; HPC_TRAIN_TF_PYTHON: one with tensorflow.
 # shellcheck disable=SC2016,SC2154 # the cluster expands; lib.sh sets out, err and status
 
 # shellcheck source=tests/cluster/lib.sh
@@ -59,7 +60,9 @@ capture sandbox_run srun -N1 --hpc-train-network=10.88.0.0/16 bash -c 'srun --ov
 is "$out" $'none\nnone' "steps within the step do not inherit it"
 
 # ---- names that lead nowhere -----------------------------------------------------------------------------------------
-on_node node1 sh -c 'sed "s/^[^ \t]*\([ \t]*node1\)$/127.0.1.1\1/" /etc/hosts >/run/hosts && mount --bind /run/hosts /etc/hosts'
+for n in node1 node2; do
+    on_node $n sh -c 'sed "s/^[^ \t]*\([ \t]*$1\)$/127.0.1.1\1/" /etc/hosts >/run/hosts && mount --bind /run/hosts /etc/hosts' x $n
+done
 is "$(on_node node1 getent hosts node1 | awk '{ print $1 }')" 127.0.1.1 "node1's own name is that of Debian's installer"
 capture tell
 like "$out" "^0: GLOO_SOCKET_IFNAME=(eth0|eth1) HOROVOD_GLOO_IFACE=[a-z0-9]* HPC_TRAIN_ADDRESS=10[.0-9]* HPC_TRAIN_INTERFACE=[a-z0-9]* $everywhere MASTER_ADDR=10[.0-9]*1 PET_RDZV_CONF=is_host=1 TP_SOCKET_IFNAME=(eth0|eth1) " \
@@ -112,13 +115,59 @@ for _ in range(4):
 assert x[0] == 3.0 ** 4, x[0]
 dist.destroy_process_group()
 END
+    sandbox_run sh -c 'cat >rpc.py' <<'END'
+import os, torch, torch.distributed.rpc as rpc
+rank = int(os.environ["RANK"])
+# nodes of the sandbox are one machine, whose processes TensorPipe would connect by its memory
+options = rpc.TensorPipeRpcBackendOptions(_transports=["uv"], _channels=["basic"])
+rpc.init_rpc("w%d" % rank, rank=rank, world_size=3, rpc_backend_options=options)
+x = rpc.rpc_sync("w%d" % ((rank + 1) % 3), torch.add, args=(torch.ones(4_000_000), 1))
+assert x[0] == 2, x[0]
+rpc.shutdown()
+END
+    sandbox_run sh -c 'cat >accelerated.py' <<'END'
+import torch
+from accelerate import Accelerator
+accelerator = Accelerator(cpu=True)
+x = accelerator.reduce(torch.ones(8_000_000), "sum")
+assert x[0] == 3, x[0]
+accelerator.end_training()
+END
     by_second "gloo" "$torch" reduce.py
     by_second "gloo by torchrun, c10d" bash -c 'unset RANK LOCAL_RANK WORLD_SIZE; exec "$0" -m torch.distributed.run --nnodes=3 --nproc-per-node=1 \
         --rdzv-backend=c10d --rdzv-id=1 --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" reduce.py' "$torch"
     by_second "gloo by torchrun, static" bash -c 'exec "$0" -m torch.distributed.run --nnodes=3 --nproc-per-node=1 --node-rank="$HPC_TRAIN_NODE_RANK" \
         --master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT" reduce.py' "$torch"
+    by_second "TensorPipe" "$torch" rpc.py
+    if sandbox_run "$torch" -c 'import accelerate' 2>/dev/null; then
+        by_second "accelerate launch" bash -c 'exec "$0" -m accelerate.commands.launch --cpu --num_machines=3 --num_processes=3 \
+            --machine_rank="$HPC_TRAIN_NODE_RANK" --main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT" accelerated.py' "$torch"
+    fi
+    # Without a network, by names; and where a node's own name leads to 127.0.1.1, which gloo would publish.
+    capture sandbox_run srun -N3 --hpc-train bash -c 'exec "$0" -m torch.distributed.run --nnodes=3 --nproc-per-node=1 --rdzv-backend=c10d \
+        --rdzv-id=1 --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" reduce.py' "$torch"
+    ran "auto: gloo connects though two nodes' own names lead to 127.0.1.1"
+    capture sandbox_run srun -N3 --hpc-train-network=off timeout 30 "$torch" reduce.py
+    unlike "$status" "^0$" "off: it does not"
 else
     skip "gloo" "HPC_TRAIN_TORCH_PYTHON does not name a Python with torch"
+fi
+
+tensorflow=${HPC_TRAIN_TF_PYTHON-}
+if [ -n "$tensorflow" ] && sandbox_run srun -N1 "$tensorflow" -c 'import tensorflow' 2>/dev/null; then
+    sandbox_run sh -c 'cat >mirrored.py' <<'END'
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+@tf.function
+def step():
+    return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(lambda: tf.ones([8_000_000])), axis=None)
+for _ in range(4):
+    x = step()
+assert x[0] == 3, x[0]
+END
+    by_second "TensorFlow" "$tensorflow" mirrored.py
+else
+    skip "TensorFlow" "HPC_TRAIN_TF_PYTHON does not name a Python with tensorflow"
 fi
 "$sandbox" down >/dev/null
 done_testing
