@@ -6,13 +6,15 @@
 
 /* kind        HPCT_OP_…, and HPCT_… of hpct_activation
  * name        Keras'
- * reads       what the gradient is computed from: x, the source, or y, the result
- * type        the reference's: REAL, as in memory, or WIDE, double; a gradient from y is REAL
+ * reads       what the gradient is computed from: y, the result, if that alone is enough, as the
+ *             source is then not kept for backward; else x, the source
+ * type        the reference's: REAL, as in memory, or WIDE, double, if it calls a function of
+ *             <math.h>; a gradient from y is REAL
  * forward     of x, and slope, threshold, most of hpct_op_spec
  * gradient    of x or y, and g, the gradient of the result
  * algorithm   oneDNN's, its alpha and beta; dnnl_alg_kind_undef: not computed by oneDNN
  * onnx        the function hpct_onnx_add_… that writes it (element: one operation without
- *             attributes), and the operation of ONNX
+ *             attributes), and the operation of ONNX that this gets as `type`
  *
  * Functions that <math.h> does not have: nn/backend/ref/activation.c. */
 /* clang-format off */
