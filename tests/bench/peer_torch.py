@@ -3,6 +3,8 @@
 Pictures are channels-last; the MNIST cases index a shuffled order into tensors in memory, which is faster than a
 DataLoader. The residual networks are Keras' V2 graphs, layer by layer; MobileNetV2, DenseNet121 and EfficientNetB0 are
 torchvision's."""
+import os
+import sys
 import time
 
 import peer_lib as peer
@@ -10,44 +12,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu"))
+from resnet_v2 import resnet_v2  # noqa: E402
+
 torch.set_num_threads(peer.THREADS)
-
-
-class Block(nn.Module):
-    """One bottleneck of ResNetV2: pre-activation, the stride in the 3x3."""
-
-    def __init__(self, channels, filters, stride, project):
-        super().__init__()
-        self.stride = stride
-        self.norm = nn.BatchNorm2d(channels, eps=1.001e-5, momentum=0.01)
-        self.project = nn.Conv2d(channels, 4 * filters, 1, stride) if project else None
-        self.first = nn.Conv2d(channels, filters, 1, bias=False)
-        self.first_norm = nn.BatchNorm2d(filters, eps=1.001e-5, momentum=0.01)
-        self.second = nn.Conv2d(filters, filters, 3, stride, padding=1, bias=False)
-        self.second_norm = nn.BatchNorm2d(filters, eps=1.001e-5, momentum=0.01)
-        self.third = nn.Conv2d(filters, 4 * filters, 1)
-
-    def forward(self, x):
-        active = functional.relu(self.norm(x))
-        if self.project is not None:
-            x = self.project(active)
-        elif self.stride > 1:
-            x = functional.max_pool2d(x, 1, self.stride)
-        y = functional.relu(self.first_norm(self.first(active)))
-        y = functional.relu(self.second_norm(self.second(y)))
-        return x + self.third(y)
-
-
-def resnet_v2(blocks):
-    parts, channels = [nn.Conv2d(3, 64, 7, 2, padding=3), nn.ConstantPad2d(1, 0.0), nn.MaxPool2d(3, 2)], 64
-    for stack, count in enumerate(blocks):
-        filters = 64 << stack
-        for i in range(count):
-            last = i == count - 1 and stack < 3
-            parts.append(Block(channels, filters, 2 if last else 1, i == 0))
-            channels = 4 * filters
-    norm = nn.BatchNorm2d(channels, eps=1.001e-5, momentum=0.01)
-    return nn.Sequential(*parts, norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
 
 
 def make_model():
