@@ -5,7 +5,7 @@
 #include "agent/data/draws.h"
 #include "base/status.h"
 
-/* False for what is no number, too. */
+/* False for what is not a number, too. */
 static bool is_within(double x, double most)
 {
     return x >= 0 && x <= most;

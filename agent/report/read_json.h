@@ -15,7 +15,7 @@ const char *hpct_report_json_text(hpct_report_pool *pool, const json_t *object, 
 typedef struct hpct_report_lines {
     const char *text;
     size_t size, at; /* at: of the next line; read backwards: behind it */
-    int64_t unread;  /* lines that are no object */
+    int64_t unread;  /* lines that are not an object */
 } hpct_report_lines;
 
 /* The next line as an object, to be released; NULL at the end. Lines that are none are counted; a

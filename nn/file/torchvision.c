@@ -174,7 +174,7 @@ static void find_layout(const hpct_model *model, const hpct_graph_param *param, 
     }
 }
 
-/* torch pools pictures of other sizes to as many cells, which is no layer here. */
+/* torch pools pictures of other sizes to as many cells, which no layer here does. */
 static bool has_other_cells(const source *from, const hpct_graph_param *param)
 {
     return from->shape.rank > param->shape.rank &&

@@ -39,7 +39,7 @@ static size_t freed_bytes(const hpct_model *model, const hpct_run *run)
         return floats * sizeof(float) + old->plan.block_bytes + hpct_run_scratch_bytes(old) +
                hpct_run_copies_bytes(old);
     }
-    /* on a device this is no gain: the values are in host memory */
+    /* on a device nothing is gained: the values are in host memory */
     for (int i = 0; i < model->num_params && run->backend->device == NULL; i++) {
         const hpct_graph_param *param = &model->params[i];
         size_t count = hpct_graph_shape_count(&param->shape);

@@ -26,7 +26,7 @@ static const hpct_op_spec *last_of(const hpct_model *model)
     return last == NULL ? NULL : selu ? &before->spec : &last->spec;
 }
 
-/* Operations without a kernel: of probabilities they make numbers that are no logits. */
+/* Operations without a kernel: of probabilities they make numbers other than logits. */
 static bool mixes(hpct_op_kind kind)
 {
     return kind == HPCT_OP_DROPOUT || kind == HPCT_OP_ADD || kind == HPCT_OP_CONCATENATE ||

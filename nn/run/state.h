@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HPCT_RUN_STATE_PARAM (-1) /* a value that is no optimizer slot */
+#define HPCT_RUN_STATE_PARAM (-1) /* a value, not a slot of the optimizer */
 
 typedef struct hpct_run_state_value {
     char *name; /* "weights/NAME", "optimizer/SLOT/NAME" */

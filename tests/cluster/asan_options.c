@@ -1,5 +1,5 @@
 /* Loaded beside the sanitizer's runtime, or linked: says how it is to behave, and keeps it out of
- * programs that the one it was loaded into starts. Leaks are no matter here (Slurm's own), they are
+ * programs that the one it was loaded into starts. Leaks do not matter here (Slurm's own), they are
  * looked for in the unit tests. */
 #include <stdlib.h>
 

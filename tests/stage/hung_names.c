@@ -1,4 +1,5 @@
-/* Loaded before libc: a name service that never answers, of a host whose address is no number. */
+/* Loaded before libc: a name service that never answers, of a host whose address is not a number.
+ */
 #include <dlfcn.h>
 #include <netdb.h>
 #include <unistd.h>

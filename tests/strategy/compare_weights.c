@@ -54,7 +54,7 @@ static const float *numbers(const weights *w, const json_t *tensor, size_t *coun
     return (const float *) (const void *) (w->data + begin);
 }
 
-/* |a - b|; of what is no number, infinity. */
+/* |a - b|; of what is not a number, infinity. */
 static double distance(const float *a, const float *b, size_t count)
 {
     double sum = 0;

@@ -119,7 +119,7 @@ static ssize_t look(void *cookie, const char *bytes, size_t size)
     return (ssize_t) size;
 }
 
-/* The watch judges nobody while rank 0 writes to whoever reads it. */
+/* The watch judges nobody while rank 0 writes to its reader. */
 TEST(blocked_terminal_is_not_a_standstill)
 {
     hpct_waits after;
