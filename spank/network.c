@@ -1,11 +1,14 @@
 /* One row per variable. Sources of names and syntax: the libraries' code and manuals. */
 #include "spank/network.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 
 typedef enum form {
@@ -44,6 +47,17 @@ enum { NUM_VARIABLES = sizeof variables / sizeof *variables };
 
 /* ---- what the user and the administrator have chosen ----------------------------------------- */
 
+/* NULL unless it is a regular file: a pipe would be waited for. */
+static FILE *open_file(const char *path)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? fdopen(fd, "r") : NULL;
+    if (file == NULL)
+        hpct_fd_close(fd);
+    return file;
+}
+
 /* Whether a line of the file sets the variable: "NAME = value". */
 static bool file_sets(const char *path, const char *name)
 {
@@ -51,7 +65,7 @@ static bool file_sets(const char *path, const char *name)
     char *line = NULL;
     size_t room = 0;
     bool found = false;
-    FILE *file = fopen(path, "re");
+    FILE *file = open_file(path);
     while (file != NULL && !found && getline(&line, &room, file) > 0) {
         const char *at = line + strspn(line, " \t");
         found = strncmp(at, name, size) == 0 && strchr(" \t=", at[size]) != NULL;
@@ -166,23 +180,41 @@ static void write_value(const struct variable *v, const hpct_agree_network *netw
     }
 }
 
+/* Whether "NAME=VALUE NAME=VALUE" has this one. */
+static bool was_set(const char *list, const char *name, const char *value)
+{
+    const size_t name_size = strlen(name), value_size = strlen(value);
+    for (; *list != '\0'; list += strcspn(list, " "), list += *list == ' ') {
+        if (strncmp(list, name, name_size) == 0 && list[name_size] == '=' &&
+            strcspn(list, " ") == name_size + 1 + value_size &&
+            strncmp(list + name_size + 1, value, value_size) == 0)
+            return true;
+    }
+    return false;
+}
+
 hpct_status hpct_spank_network_forget(const hpct_cluster_environment *environment,
                                       hpct_cluster_variable_sink set, void *context)
 {
     const char *outer = hpct_cluster_environment_get(environment, HPCT_SPANK_NETWORK_SET);
-    for (int i = 0; outer != NULL && i < NUM_VARIABLES; i++) {
-        const char *at = strstr(outer, variables[i].name);
-        if (at != NULL && hpct_cluster_environment_get(environment, variables[i].name) != NULL)
-            HPCT_TRY(set(context, variables[i].name, NULL));
+    char *list = outer == NULL ? NULL : strdup(outer); /* the next call of `get` may move it */
+    hpct_status status = outer != NULL && list == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    for (int i = 0; list != NULL && status == HPCT_OK && i < NUM_VARIABLES; i++) {
+        const char *value = hpct_cluster_environment_get(environment, variables[i].name);
+        if (value != NULL && was_set(list, variables[i].name, value))
+            status = set(context, variables[i].name, NULL);
     }
-    return outer == NULL ? HPCT_OK : set(context, HPCT_SPANK_NETWORK_SET, NULL);
+    if (list != NULL && status == HPCT_OK)
+        status = set(context, HPCT_SPANK_NETWORK_SET, NULL);
+    free(list);
+    return status;
 }
 
 hpct_status hpct_spank_network_emit(const hpct_agree_network *network, unsigned frameworks,
                                     bool first, const hpct_cluster_environment *environment,
                                     hpct_cluster_variable_sink set, void *context)
 {
-    char done[512] = "", value[HPCT_NET_FRAME_TEXT];
+    char done[2048] = "", value[HPCT_NET_FRAME_TEXT];
     HPCT_TRY(hpct_spank_network_forget(environment, set, context));
     for (int i = 0; i < NUM_VARIABLES; i++) {
         const struct variable *v = &variables[i];
@@ -193,7 +225,7 @@ hpct_status hpct_spank_network_emit(const hpct_agree_network *network, unsigned 
         write_value(v, network, first, value, sizeof value);
         HPCT_TRY(set(context, v->name, value));
         const size_t used = strlen(done);
-        snprintf(done + used, sizeof done - used, "%s%s", used > 0 ? "," : "", v->name);
+        snprintf(done + used, sizeof done - used, "%s%s=%s", used > 0 ? " " : "", v->name, value);
     }
     return done[0] == '\0' ? HPCT_OK : set(context, HPCT_SPANK_NETWORK_SET, done);
 }

@@ -6,8 +6,8 @@
 #include "base/cluster/variables.h"
 #include "spank/agree/network.h"
 
-/* Names of the variables below, in a variable: steps within the step do not take them for the
- * user's. */
+/* The variables below as "NAME=VALUE NAME=VALUE", in a variable: steps within the step do not take
+ * them for the user's. */
 #define HPCT_SPANK_NETWORK_SET "HPC_TRAIN_NETWORK_SET"
 
 /* Calls `set` for HPC_TRAIN_INTERFACE, HPC_TRAIN_ADDRESS and the variables of the libraries that
@@ -18,7 +18,7 @@ hpct_status hpct_spank_network_emit(const hpct_agree_network *network, unsigned 
                                     bool first, const hpct_cluster_environment *environment,
                                     hpct_cluster_variable_sink set, void *context);
 
-/* Unsets what an outer step has set. */
+/* Unsets what an outer step has set, unless its value is another now. */
 hpct_status hpct_spank_network_forget(const hpct_cluster_environment *environment,
                                       hpct_cluster_variable_sink set, void *context);
 

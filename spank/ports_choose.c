@@ -59,7 +59,7 @@ static hpct_status choose_network_alone(work *w, hpct_agree_network *network)
     hpct_agree_network_node own;
     if (w->who->wish->kind == HPCT_SPEC_NETWORK_AUTO)
         return HPCT_OK;
-    hpct_status status = hpct_agree_network_look(&own);
+    hpct_status status = hpct_agree_network_look(&own, false);
     snprintf(own.name, sizeof own.name, "%s", name_of(w->wanted));
     if (status == HPCT_OK)
         status =

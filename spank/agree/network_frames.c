@@ -69,12 +69,12 @@ void hpct_agree_network_make_frame(const hpct_agree_network_decision *d, uint32_
 
 /* ---- a node's side --------------------------------------------------------------------------- */
 
-hpct_status hpct_agree_network_look(hpct_agree_network_node *node)
+hpct_status hpct_agree_network_look(hpct_agree_network_node *node, bool own_name)
 {
     *node = (hpct_agree_network_node){0};
     hpct_status status =
         hpct_net_interfaces_list(HPCT_AGREE_NETWORK_INTERFACES, &node->interfaces, &node->count);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && own_name)
         node->has_own =
             hpct_net_interfaces_own_name(node->interfaces, node->count, NAME_MS, &node->own);
     return status;

@@ -24,8 +24,8 @@ uint32_t hpct_agree_network_count_frames(const hpct_agree_network_decision *deci
 void hpct_agree_network_make_frame(const hpct_agree_network_decision *decision, uint32_t node,
                                    uint32_t number, hpct_net_frame *frame);
 
-/* A node: its interfaces and its own name, freed by hpct_agree_network_node_free. */
-hpct_status hpct_agree_network_look(hpct_agree_network_node *node);
+/* A node: its interfaces and, if asked for, its own name; freed by hpct_agree_network_node_free. */
+hpct_status hpct_agree_network_look(hpct_agree_network_node *node, bool own_name);
 
 /* A node: the number-th frame of its report; false after the last. */
 bool hpct_agree_network_make_report(const hpct_agree_network_node *node, int number,

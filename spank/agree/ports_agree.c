@@ -518,7 +518,7 @@ static hpct_status report_network(const hpct_agree_ports_ask *ask, hpct_net_link
 {
     hpct_agree_network_node own;
     hpct_net_frame frame;
-    hpct_status status = hpct_agree_network_look(&own);
+    hpct_status status = hpct_agree_network_look(&own, ask->num_nodes > 1);
     for (int i = 0; status == HPCT_OK && hpct_agree_network_make_report(&own, i, &frame); i++)
         status = send_frame(ask, link, until_ms, &frame);
     hpct_agree_network_node_free(&own);

@@ -22,7 +22,7 @@ done
 
 told='env | grep -E "IFNAME|IFACE|if_include|HPC_TRAIN_(INTERFACE|ADDRESS|NETWORK_SET)|PET_|MASTER_ADDR" | sort | tr "\n" " "; echo'
 tell() { sandbox_run srun -N3 --label --hpc-train "$@" bash -c "$told" | sort -n; }
-everywhere='HPC_TRAIN_NETWORK_SET=[A-Za-z_,]*'
+everywhere='HPC_TRAIN_NETWORK_SET=.*'
 
 # ---- what works is left alone ----------------------------------------------------------------------------------------
 capture tell

@@ -236,7 +236,7 @@ TEST(a_report_survives_its_messages)
     hpct_agree_network_node own, taken = {0};
     hpct_net_frame frame;
     char a[128], b[128];
-    assert_int_equal(hpct_agree_network_look(&own), HPCT_OK);
+    assert_int_equal(hpct_agree_network_look(&own, true), HPCT_OK);
     for (int i = 0; hpct_agree_network_make_report(&own, i, &frame); i++)
         assert_true(hpct_agree_network_take_report(&taken, &frame));
     assert_int_equal(taken.count, own.count);
@@ -358,16 +358,27 @@ TEST(choices_of_others_stay)
     const char *const own[] = {
         "GLOO_SOCKET_IFNAME", "eth7", "OMPI_MCA_btl_tcp_if_exclude", "lo", "HOME", home, "PATH",
         "/nowhere",           NULL};
-    const char *const outer[] = {
-        "GLOO_SOCKET_IFNAME", "eth7", "TP_SOCKET_IFNAME", "eth7", HPCT_SPANK_NETWORK_SET,
-        "GLOO_SOCKET_IFNAME", "HOME", "/nowhere",         NULL};
+    const char *const outer[] = {"GLOO_SOCKET_IFNAME",
+                                 "eth7",
+                                 "TP_SOCKET_IFNAME",
+                                 "eth7",
+                                 HPCT_SPANK_NETWORK_SET,
+                                 "GLOO_SOCKET_IFNAME=eth7 TP_SOCKET_IFNAME=eth70",
+                                 "HOME",
+                                 "/nowhere",
+                                 NULL};
     const unsigned all = HPCT_CLUSTER_FRAMEWORK_TORCH | HPCT_CLUSTER_FRAMEWORK_MPI;
     write_file(home, ".nccl.conf", "# mine\nNCCL_SOCKET_IFNAME=eth3\n");
     assert_string_equal(emit(HPCT_AGREE_NETWORK_ALL, "eth0", all, true, own),
                         "HPC_TRAIN_INTERFACE=eth0 HPC_TRAIN_ADDRESS=10.0.0.1 TP_SOCKET_IFNAME=eth0 "
                         "HOROVOD_GLOO_IFACE=eth0 PET_RDZV_CONF=is_host=1 FI_TCP_IFACE=eth0 ");
-    /* a step within a step: the outer one's variables are not the user's */
+    /* a step within a step: the outer one's variables are not the user's, unless changed */
     assert_string_equal(emit(0, "", all, true, outer), "-GLOO_SOCKET_IFNAME ");
+    /* a pipe is not waited for */
+    snprintf(path, sizeof path, "%s/.nccl.conf", home);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_non_null(strstr(emit(HPCT_AGREE_NETWORK_NCCL, "eth0", all, true, own), "NCCL"));
     /* a site's mpirun has a file with a network */
     snprintf(path, sizeof path, "%s/bin", home);
     assert_int_equal(mkdir(path, 0700), 0);
